@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.heaps import Arenas, RecipeHeap
     from heapwright._heaps.regions import Placement, RegionContents
+    from heapwright._platforms.size_options import OptionLines
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
     from heapwright._traces.trace import Trace
@@ -207,6 +208,7 @@ class Fit:
         reach_request_bytes: the largest request up to which an empty heap serves all; None if not known.
         reach_objects: how many objects can be allocated at most; None if not known.
         error: why a foreign heap has no arena; None for every other.
+        options: the same as lines for the system that the heap goes into, each for a file; empty if none is known.
     """
 
     trace: str
@@ -228,6 +230,7 @@ class Fit:
     reach_request_bytes: int | None
     reach_objects: int | None
     error: str | None = None
+    options: tuple[OptionLines, ...] = ()
 
     def _repr_html_(self) -> str:
         keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
@@ -284,6 +287,7 @@ def fit(
     live: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
+    platform: str | None = ...,
     repair: bool = ...,
 ) -> Fit: ...
 @overload
@@ -299,6 +303,7 @@ def fit(
     live: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
+    platform: str | None = ...,
     repair: bool = ...,
 ) -> Fit | list[Fit]: ...
 @one_line_errors
@@ -314,6 +319,7 @@ def fit(
     live: int | None = None,
     seed: int = 0,
     word_size: WordSize | None = None,
+    platform: str | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
     """Find the smallest arena for a whole trace, the monotone minimum, and the arena to reserve.
@@ -330,16 +336,47 @@ def fit(
             device or a free-heap reading shows them: what depends on the load grows until that is the live peak.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
+        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; None for that of the
+            trace's log or the heap, if only one has it.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
     from heapwright._heaps.heaps import fit_each
+    from heapwright._heaps.system_sizes import Sizing, sizes_in_options
+    from heapwright._platforms.size_options import options_of
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
     from heapwright._traces.load import load_of
 
+    _check_fit(copies, step, share, growth, live)
+
+    def scaled(trace: Trace) -> float:
+        load = load_of(trace)
+        return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
+
+    system = options_of(platform) if platform is not None else None
+    requested, others, result = (
+        requested_heaps(heaps, word_size),
+        [trace_of(item, repair) for item in listed(held_out)],
+        [],
+    )
+    for trace in (trace_of(item, repair) for item in listed(traces)):
+        made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
+        grown = growth if live is None else load_of(trace).growth_for(live)
+        fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
+        for label, key in requested.each:
+            of_heap = Fit.of(trace, label, fitted[key], len(made), grown)
+            if of_heap.reserve_bytes is not None:
+                sizing = Sizing(trace, others, requested.heaps[key], of_heap.reserve_bytes, scaled)
+                of_heap = replace(of_heap, options=sizes_in_options(system, sizing))
+            result.append(of_heap)
+    return _alone(result, traces, heaps)
+
+
+def _check_fit(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:
+    """Raise ParameterError for a number that `fit` does not accept."""
     if copies is not None and copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     if step is not None and step < 1:
@@ -350,22 +387,6 @@ def fit(
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     if live is not None and growth != 1:
         raise ParameterError("says the same as growth; give one of them", parameter="live")
-
-    def scaled(trace: Trace) -> float:
-        load = load_of(trace)
-        return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
-
-    requested, others, result = (
-        requested_heaps(heaps, word_size),
-        [trace_of(item, repair) for item in listed(held_out)],
-        [],
-    )
-    for trace in (trace_of(item, repair) for item in listed(traces)):
-        made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
-        grown = growth if live is None else load_of(trace).growth_for(live)
-        fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
-        result += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in requested.each]
-    return _alone(result, traces, heaps)
 
 
 @one_line_errors

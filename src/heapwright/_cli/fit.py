@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
+from heapwright._cli.completion import platforms
 from heapwright._cli.options import (
     ByteList,
     growth_option,
@@ -56,6 +57,12 @@ _COLUMNS = (
     metavar="BYTES,...",
     help="Place objects in 2 to 4 memory regions of these sizes, each with the heap: every order, the best first.",
 )
+@click.option(
+    "--platform",
+    metavar="NAME",
+    shell_complete=platforms,
+    help="Print the sizes as options of this system, as freertos, zephyr, lwip, mbedtls, esp-idf or lvgl.",
+)
 @reserved_for_option
 @growth_option
 @live_option
@@ -66,6 +73,7 @@ def command(
     heaps: tuple[str, ...],
     copies: int | None,
     regions: tuple[int, ...] | None,
+    platform: str | None,
     held_out: tuple[Path, ...],
     growth: float,
     live: int | None,
@@ -99,6 +107,7 @@ def command(
         copies=copies,
         held_out=read_traces(held_out),
         word_size=word_size,
+        platform=platform,
     )
     assert isinstance(result, list)
     check_errors(result)
@@ -118,6 +127,11 @@ def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
     for fit in {fit.trace: fit for fit in recommended}.values():
         print_sentences([_load_sentence(fit)])
     print_sentences([text for fit in result if (text := _remark(fit))])
+    for part in dict.fromkeys(part for fit in result for part in fit.options):
+        click.echo()
+        print_sentences([f"{part.file}, {part.counts}:"])
+        for line in part.lines:
+            click.echo(f"    {line}")
 
 
 SHOWN_PLACEMENTS = 8

@@ -83,6 +83,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "reproduce": {"--readings": Renamed(("--reading", "{}"))},
     "stress": {"--seed": _SEED},
     "study again": {"--trace": Removed("it recomputes the metrics on all traces")},
+    "study extend": {"--jobs": Removed(_FROM_PYTHON)},
     "suggest": {"--jobs": Removed(_FROM_PYTHON)},
     "trace resample": {"--block": Removed(_FROM_PYTHON)},
     "trace scale": {"--buffers": Removed(_FROM_PYTHON), "--no-buffers": Removed(_FROM_PYTHON)},
