@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.adapter import WordSize
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.heaps import Arenas, RecipeHeap
-    from heapwright._heaps.regions import Placement, RegionContents
+    from heapwright._heaps.regions import MemoryUse, Placement, RegionContents, RegionPick
     from heapwright._platforms.size_options import OptionLines
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
@@ -452,6 +452,39 @@ def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[
     from heapwright._heaps.regions import placements
 
     return placements(trace_of(trace), recipe_of(heap), regions)
+
+
+@one_line_errors
+def place_in_regions(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap] | Mapping[str, Recipe],
+    regions: Sequence[int],
+    *,
+    futures: Sequence[AnyTrace] = (),
+) -> RegionPick | None:
+    """Choose among heaps the first that serves traces, and their futures, in several memory regions.
+
+    Args:
+        traces: recordings; the first decides the order of the regions.
+        heaps: recipes in one memory, the preferred first, or a dictionary of them by name.
+        regions: bytes of each region, 2 to 4 of them.
+        futures: longer traces that it must serve, too, as of `resample`.
+
+    Returns the heap, or the one that fails the fewest requests; None if none can be placed.
+    """
+    from heapwright._heaps.regions import pick_for_regions
+
+    named = heaps if isinstance(heaps, Mapping) else {label_of(heap): recipe_of(heap) for heap in listed(heaps)}
+    read = [trace_of(trace) for trace in listed(traces)]
+    return pick_for_regions(read, named, regions, [trace_of(trace) for trace in futures])
+
+
+@one_line_errors
+def fit_memories(trace: AnyTrace, heap: AnyHeap) -> list[MemoryUse]:
+    """The bytes that each memory of a recipe in several takes on a trace. Raises HeapwrightError for other heaps."""
+    from heapwright._heaps.regions import memory_uses
+
+    return memory_uses(trace_of(trace), recipe_of(heap))
 
 
 @one_line_errors
