@@ -86,7 +86,7 @@ WRONG: tuple[tuple[str, int, str], ...] = (
     ("study again s.duckdb", 2, "as STUDY:ID"),
     ("explore nothing.parquet -o x.duckdb", 1, "nothing.parquet: no such file"),
     ("explore busy.parquet -o x.duckdb --tolerance 2", 2, "2.0 is not in the range 0<=x<=1"),
-    ("explore busy.parquet -o x.duckdb --complete --budget 5s", 2, "excludes budget"),
+    ("explore busy.parquet -o x.duckdb --tolerance none --budget 5s", 2, "excludes --budget"),
     ("report nothing.duckdb -o x.html", 1, "nothing.duckdb: No such file"),
     ("measure tlsf busy.parquet --cpu cortex-m99", 2, "'cortex-m99' is not one of 'cortex-m0plus'"),
     ("attack tlsf --checks some", 2, "'some' is not one of 'none'"),

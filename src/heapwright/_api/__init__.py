@@ -50,8 +50,10 @@ if TYPE_CHECKING:
         find_heap,
         find_worst,
         fit,
+        fit_memories,
         fit_regions,
         is_heap,
+        place_in_regions,
         read_recipe,
         region_contents,
         replay,
@@ -99,6 +101,8 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.adapter import WordSize as WordSize
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.names import picked_up
+    from heapwright._heaps.regions import Placement as Placement
+    from heapwright._heaps.regions import RegionPick as RegionPick
     from heapwright._measure.boards.measure import Session
     from heapwright._measure.host import timing
     from heapwright._measure.host.machine import machine
@@ -171,6 +175,7 @@ __all__ = [
     "find_heap",
     "find_worst",
     "fit",
+    "fit_memories",
     "fit_regions",
     "generate",
     "generated_files",
@@ -198,6 +203,7 @@ __all__ = [
     "pareto",
     "picked_up",
     "picks_by_load",
+    "place_in_regions",
     "platforms",
     "pools",
     "portfolio",
@@ -264,8 +270,10 @@ _NAMES = {
         "find_heap",
         "find_worst",
         "fit",
+        "fit_memories",
         "fit_regions",
         "is_heap",
+        "place_in_regions",
         "read_recipe",
         "region_contents",
         "replay",

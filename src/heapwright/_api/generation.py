@@ -43,10 +43,7 @@ def platforms(name: str) -> Platform: ...
 @overload
 def platforms(name: None = ...) -> list[Platform]: ...
 def platforms(name: str | None = None) -> Platform | list[Platform]:
-    """Return the platforms that `generate` can write a heap for, or the one of that name.
-
-    Raises HeapwrightError for an unknown one.
-    """
+    """Return the platforms of `generate`, or the one of that name. Raises HeapwrightError for an unknown one."""
     from heapwright._platforms import catalogue
 
     return catalogue.platform(name) if name else list(catalogue.platforms().values())
@@ -84,6 +81,7 @@ def generate(
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
     prove_calls: int | None = None,
+    memp: AnyTrace | Sequence[AnyTrace] = (),
     repair: bool = False,
     progress: Callable[[str], None] = lambda step: None,
     notes: Callable[[str], None] = lambda note: None,
@@ -111,16 +109,17 @@ def generate(
         held_out: other recordings that the reserve has to serve.
         cpu: the processor that instructions are counted on.
         prove_calls: as `calls` of `prove`; None proves nothing.
+        memp: for "lwip": traces of its heap and pools, which PREFIX_lwip_pools.h then sizes.
         repair: drop the invalid calls of traces that are read.
         progress: called with each step towards the evidence.
         notes: called with a sentence if an alignment is raised, or a study holds a part of its space.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
-    platform, and for a recipe that does not suit it or `behind`. A tool that is missing costs the page that section,
-    which says so.
+    platform, and for a recipe that does not suit it or `behind`. The page says which tools were missing.
     """
     from heapwright._generate.emit import Banner, Extras
     from heapwright._generate.emit import generate as write
+    from heapwright._heaps.system_sizes import write_lwip_header
     from heapwright._measure.boards.levels import cost_of_checks
     from heapwright._platforms.catalogue import platform as find_platform
     from heapwright._platforms.files import generate_for, raised, recipe_for
@@ -128,21 +127,14 @@ def generate(
     from heapwright._support.writing import write_text
 
     traces, others = ([trace_of(item, repair) for item in listed(given)] for given in (evidence, held_out))
-    if behind is not None and (platform is not None or traces):
-        raise ParameterError(
-            f"pools in front of {behind} are generated alone: platforms and evidence are for a heap that serves all "
-            "itself; leave them out",
-            parameter="behind",
-        )
-    if inline and platform is not None:
-        raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")
+    _check_generated(behind, platform, inline, bool(traces), bool(memp))
     with _to_ship(heap) as result:
         recipe = result.recipe
         if traces:
             require_one_memory(recipe)
         if platform is None:
-            about = Banner(*result.shipped(recipe), cost_of_checks(recipe))
-            files = write(recipe, Path(output), prefix, about, watched, behind, Extras(package, inline))
+            about, extras = Banner(*result.shipped(recipe), cost_of_checks(recipe)), Extras(package, inline)
+            files = write(recipe, Path(output), prefix, about, watched, behind, extras)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
@@ -151,13 +143,26 @@ def generate(
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
             recipe = into.aligned(recipe)
+            if pooled := [trace_of(item, repair) for item in listed(memp)]:
+                files.append(write_lwip_header(recipe, pooled, Path(output), prefix))
         if result.study is not None and result.study.caveat:
             notes(result.study.caveat)
-    if not traces:
-        return files
-    page = Path(output) / f"{prefix}_heap_evidence.md"
-    write_text(page, _evidence(recipe, files, traces, others, cpu, prove_calls, progress))
-    return [*files, page]
+    if traces:
+        files.append(Path(output) / f"{prefix}_heap_evidence.md")
+        write_text(files[-1], _evidence(recipe, files[:-1], traces, others, cpu, prove_calls, progress))
+    return files
+
+
+def _check_generated(behind: str | None, platform: str | None, inline: bool, traces: bool, memp: bool) -> None:
+    """Raise ParameterError for those of `generate` that exclude each other."""
+    if behind is not None and (platform is not None or traces):
+        raise ParameterError(
+            f"pools in front of {behind} are generated alone: leave platforms and evidence out", parameter="behind"
+        )
+    if memp and platform != "lwip":
+        raise ParameterError("lwIP's pools are for the platform lwip", parameter="memp")
+    if inline and platform is not None:
+        raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")
 
 
 @contextmanager

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.adapter import WordSize
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.heaps import Arenas, RecipeHeap
-    from heapwright._heaps.regions import Placement, RegionContents
+    from heapwright._heaps.regions import MemoryUse, Placement, RegionContents, RegionPick
+    from heapwright._platforms.size_options import OptionLines
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
     from heapwright._traces.failures import Failures
@@ -213,6 +214,7 @@ class Fit:
             (`heapwright._traces.leaks`).
         failures: the requests that failed while it was recorded, and the life that their objects have in it; None if
             none failed (`heapwright._traces.failures`).
+        options: the reserve as lines for the system that the heap goes into, each for a file; empty if none is known.
     """
 
     trace: str
@@ -236,6 +238,7 @@ class Fit:
     error: str | None = None
     leaks: tuple[Leak, ...] = ()
     failures: Failures | None = None
+    options: tuple[OptionLines, ...] = ()
 
     def _repr_html_(self) -> str:
         keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
@@ -298,6 +301,7 @@ def fit(
     failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
+    platform: str | None = ...,
     repair: bool = ...,
 ) -> Fit: ...
 @overload
@@ -314,6 +318,7 @@ def fit(
     failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
+    platform: str | None = ...,
     repair: bool = ...,
 ) -> Fit | list[Fit]: ...
 @one_line_errors
@@ -330,6 +335,7 @@ def fit(
     failed_life: int | None = None,
     seed: int = 0,
     word_size: WordSize | None = None,
+    platform: str | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
     """Find the smallest arena for a whole trace, the monotone minimum, and the arena to reserve.
@@ -348,32 +354,28 @@ def fit(
             trace gives it.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
+        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; None for that of the
+            trace's log or the heap, if only one has it.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
     from heapwright._heaps.heaps import fit_each
+    from heapwright._heaps.system_sizes import Sizing, sizes_in_options
+    from heapwright._platforms.size_options import options_of
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
     from heapwright._traces.failures import with_life
     from heapwright._traces.load import load_of
 
-    if copies is not None and copies < 0:
-        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
-    if step is not None and step < 1:
-        raise ParameterError(f"{step}; must be 1 or more", parameter="step")
-    if not 0 < share <= 1:
-        raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
-    if not 0 < growth < math.inf:
-        raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
-    if live is not None and growth != 1:
-        raise ParameterError("says the same as growth; give one of them", parameter="live")
+    _check_fit(copies, step, share, growth, live)
 
     def scaled(trace: Trace) -> float:
         load = load_of(trace)
         return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
 
+    system = options_of(platform) if platform is not None else None
     requested, others, result = (
         requested_heaps(heaps, word_size),
         [trace_of(item, repair) for item in listed(held_out)],
@@ -385,8 +387,27 @@ def fit(
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
-        result += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in requested.each]
+        for label, key in requested.each:
+            of_heap = Fit.of(trace, label, fitted[key], len(made), grown)
+            if of_heap.reserve_bytes is not None:
+                sizing = Sizing(trace, others, requested.heaps[key], of_heap.reserve_bytes, scaled)
+                of_heap = replace(of_heap, options=sizes_in_options(system, sizing))
+            result.append(of_heap)
     return _alone(result, traces, heaps)
+
+
+def _check_fit(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:
+    """Raise ParameterError for a number that `fit` does not accept."""
+    if copies is not None and copies < 0:
+        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
+    if step is not None and step < 1:
+        raise ParameterError(f"{step}; must be 1 or more", parameter="step")
+    if not 0 < share <= 1:
+        raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
+    if not 0 < growth < math.inf:
+        raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
+    if live is not None and growth != 1:
+        raise ParameterError("says the same as growth; give one of them", parameter="live")
 
 
 @one_line_errors
@@ -452,6 +473,39 @@ def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[
     from heapwright._heaps.regions import placements
 
     return placements(trace_of(trace), recipe_of(heap), regions)
+
+
+@one_line_errors
+def place_in_regions(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap] | Mapping[str, Recipe],
+    regions: Sequence[int],
+    *,
+    futures: Sequence[AnyTrace] = (),
+) -> RegionPick | None:
+    """Choose among heaps the first that serves traces, and their futures, in several memory regions.
+
+    Args:
+        traces: recordings; the first decides the order of the regions.
+        heaps: recipes in one memory, the preferred first, or a dictionary of them by name.
+        regions: bytes of each region, 2 to 4 of them.
+        futures: longer traces that it must serve, too, as of `resample`.
+
+    Returns the heap, or the one that fails the fewest requests; None if none can be placed.
+    """
+    from heapwright._heaps.regions import pick_for_regions
+
+    named = heaps if isinstance(heaps, Mapping) else {label_of(heap): recipe_of(heap) for heap in listed(heaps)}
+    read = [trace_of(trace) for trace in listed(traces)]
+    return pick_for_regions(read, named, regions, [trace_of(trace) for trace in futures])
+
+
+@one_line_errors
+def fit_memories(trace: AnyTrace, heap: AnyHeap) -> list[MemoryUse]:
+    """The bytes that each memory of a recipe in several takes on a trace. Raises HeapwrightError for other heaps."""
+    from heapwright._heaps.regions import memory_uses
+
+    return memory_uses(trace_of(trace), recipe_of(heap))
 
 
 @one_line_errors

@@ -10,6 +10,7 @@ import click
 
 from heapwright._cli.options import (
     OBJECTIVES,
+    ByteList,
     Duration,
     align_option,
     objectives_option,
@@ -20,6 +21,7 @@ from heapwright._cli.options import (
 from heapwright._cli.output import command_line, json_option, note, note_partial, print_json, print_sentences
 from heapwright._cli.pipes import called
 from heapwright._cli.progress import exploration_progress
+from heapwright._cli.regions import pick_data, place_pick, print_pick, require_regions
 
 
 class LongRunSetting(click.ParamType[int]):
@@ -33,6 +35,16 @@ class LongRunSetting(click.ParamType[int]):
         if 0 < calls < 1000:
             self.fail(f"{calls}: valid: 1000 calls or more, or 0 for no long run", param, ctx)
         return calls
+
+
+class ToleranceSetting(click.ParamType[float]):
+    """A share from 0 to 1, or `none`, which is -1: nothing is pruned."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it."""
+        return -1.0 if value == "none" else click.FloatRange(0, 1).convert(value, param, ctx)
 
 
 @click.command(epilog=OBJECTIVES)
@@ -95,18 +107,24 @@ class LongRunSetting(click.ParamType[int]):
     type=click.Path(path_type=Path),
     help="Start a search near the Pareto front of this study, too. Repeat the flag for more.",
 )
-@click.option("--complete", is_flag=True, help="Prune nothing: finish every recipe, however long it takes.")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1),
+    type=ToleranceSetting(),
     metavar="SHARE",
-    help="Prune recipes that a Pareto front within this share of the best does not need; 0: the exact front.",
+    help="Prune recipes that a Pareto front within this share of the best does not need; 0: the exact front; none: "
+    "finish every recipe, however long it takes.",
 )
 @click.option(
     "--budget",
     type=Duration(),
     metavar="TIME",
     help="Find the best front within this time, as 90s, 5m or 1h; the same command then continues.",
+)
+@click.option(
+    "--regions",
+    type=ByteList(),
+    metavar="BYTES,...",
+    help="Choose a heap for 2 to 4 memory regions of these sizes, too, and write its recipe next to the study.",
 )
 @click.option("-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study file.")
 @json_option
@@ -118,6 +136,8 @@ def command(
     warm: tuple[Path, ...],
     output: Path,
     long_run: int,
+    tolerance: float | None,
+    regions: tuple[int, ...] | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -129,6 +149,10 @@ def command(
     If all recipes would take more than about a minute, recipes are pruned that cannot come on a Pareto front within
     1 % of the best.
 
+    With --regions the recommendations, the front and well-known heaps are placed in regions of memory, in every order.
+    The first that serves the recordings, and the future of --long-run, is printed with what each region holds. Its
+    recipe is written next to the study, as app.regions.toml, for generate.
+
     All recipes have one alignment: 8 is malloc's on 32-bit ABIs, 16 on 64-bit hosts. Zoo heaps with another alignment
     of their own are also shown at that one, unranked.
     """
@@ -136,12 +160,11 @@ def command(
     from heapwright._studies.analysis import Analysis
     from heapwright._studies.by_load import picks_by_load
 
-    settings = {key: value for key, value in options.items() if value is not None}
-    settings["stress_test"] = long_run > 0
-    if long_run:
-        settings["future"] = long_run
+    settings = _settings(options, tolerance, long_run)
     requested = api.Options(command=command_line(), **settings)
     recordings = read_traces(traces)
+    if regions is not None:
+        require_regions(regions)
     space = api.space_for(recordings, space_path, align)
     for trace in recordings:
         for text in trace.notes:
@@ -156,6 +179,7 @@ def command(
     with Analysis.open(done.study) as study:
         note_partial(study)
         by_load, question = picks_by_load(study, recordings), study.question
+        pick = None if regions is None else place_pick(study, recordings, regions, (long_run, options["seed"]))
         if not as_json:
             from heapwright._cli.front import print_front
             from heapwright._cli.tables import print_by_load
@@ -165,7 +189,24 @@ def command(
             click.echo(f"{done.evaluations:,} replays in {done.seconds:,.1f} s")
             if decision:
                 print_sentences([decision.evidence()])
+            if pick is not None:
+                print_pick(pick)
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     head = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
-    print_json({**dataclasses.asdict(done), **head, **loads})
+    placed = {} if pick is None else {"regions": pick_data(pick)}
+    print_json({**dataclasses.asdict(done), **head, **loads, **placed})
+
+
+def _settings(options: dict[str, Any], tolerance: float | None, long_run: int) -> dict[str, Any]:
+    """The arguments of `api.Options`. Raises click.UsageError for those that exclude each other."""
+    settings = {key: value for key, value in options.items() if value is not None}
+    if tolerance is not None:
+        if tolerance < 0 and (options["budget"] or options["limit"]):
+            other = "--budget" if options["budget"] else "--limit"
+            raise click.UsageError(f"--tolerance none finishes every recipe, which excludes {other}; give one of them")
+        settings |= {"complete": True} if tolerance < 0 else {"tolerance": tolerance}
+    settings["stress_test"] = long_run > 0
+    if long_run:
+        settings["future"] = long_run
+    return settings

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
+from heapwright._cli.completion import platforms
 from heapwright._cli.options import (
     ByteList,
     growth_option,
@@ -18,11 +19,11 @@ from heapwright._cli.options import (
     reserved_for_option,
     word_size_option,
 )
-from heapwright._cli.output import check_errors, json_option, note, print_json, print_rows, print_sentences
+from heapwright._cli.output import check_errors, json_option, note, print_rows, print_sentences
+from heapwright._cli.regions import fit_memories, fit_regions, is_in_memories
 
 if TYPE_CHECKING:
     from heapwright._api import Fit
-    from heapwright._traces.trace import Trace
 
 
 class _Column(NamedTuple):
@@ -56,6 +57,12 @@ _COLUMNS = (
     metavar="BYTES,...",
     help="Place objects in 2 to 4 memory regions of these sizes, each with the heap: every order, the best first.",
 )
+@click.option(
+    "--platform",
+    metavar="NAME",
+    shell_complete=platforms,
+    help="Print the sizes as options of this system, as freertos, zephyr, lwip, mbedtls, esp-idf or lvgl.",
+)
 @reserved_for_option
 @growth_option
 @live_option
@@ -66,6 +73,7 @@ def command(
     heaps: tuple[str, ...],
     copies: int | None,
     regions: tuple[int, ...] | None,
+    platform: str | None,
     held_out: tuple[Path, ...],
     growth: float,
     live: int | None,
@@ -87,7 +95,10 @@ def command(
     for text in (text for trace in recordings for text in trace.notes):
         note(text)
     if regions is not None:
-        _fit_regions(recordings, heaps, regions, as_json)
+        fit_regions(recordings, heaps, regions, as_json)
+        return
+    if len(recordings) == len(heaps) == 1 and is_in_memories(heaps[0]):
+        fit_memories(recordings[0], heaps[0], as_json)
         return
     if growth != 1 and live is not None:
         raise click.UsageError("--growth and --live both set the load: give one of them")
@@ -99,6 +110,7 @@ def command(
         copies=copies,
         held_out=read_traces(held_out),
         word_size=word_size,
+        platform=platform,
     )
     assert isinstance(result, list)
     check_errors(result)
@@ -122,6 +134,11 @@ def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
         failures = [f"{fit.trace}: {fit.failures}; {CHANGE_LIFE}."] if fit.failures else []
         print_sentences([_load_sentence(fit), *failures])
     print_sentences([text for fit in result if (text := _remark(fit))])
+    for part in dict.fromkeys(part for fit in result for part in fit.options):
+        click.echo()
+        print_sentences([f"{part.file}, {part.counts}:"])
+        for line in part.lines:
+            click.echo(f"    {line}")
 
 
 def _leaks(result: Sequence[Fit]) -> list[str]:
@@ -135,49 +152,6 @@ def _leaks(result: Sequence[Fit]) -> list[str]:
         for name, fit in known.items()
         if fit.leaks
     ]
-
-
-SHOWN_PLACEMENTS = 8
-"""Placements in regions that are printed."""
-
-
-def _fit_regions(traces: Sequence[Trace], heaps: Sequence[str], regions: tuple[int, ...], as_json: bool) -> None:
-    from heapwright import _api as api
-
-    if len(traces) != 1 or len(heaps) != 1:
-        raise click.UsageError("--regions takes one trace and one heap")
-    placements = api.fit_regions(traces[0], heaps[0], regions)
-    if as_json:
-        keys = ("order", "limit", "failed", "used_bytes", "accesses")
-        print_json(
-            [{key: getattr(item, key) for key in keys} | {"recipe": item.recipe.to_dict()} for item in placements]
-        )
-        return
-    from heapwright._cli.tables import print_table
-
-    names = [f"{size:,}" for size in regions]
-    rows = [
-        [
-            " then ".join(names[at] for at in placement.order),
-            "any" if placement.limit is None else f"up to {placement.limit:,}",
-            f"{placement.failed:,}",
-            *(f"{used:,}" for used in placement.used_bytes),
-        ]
-        for placement in placements[:SHOWN_PLACEMENTS]
-    ]
-    headings = ["regions, in order", "requests of the first", "failed", *(f"used of {name}" for name in names)]
-    left = ("regions, in order", "requests of the first")
-    print_table(f"Placement in regions in bytes, {traces[0].name} on {heaps[0]}", headings, [rows], left=left)
-    best = placements[0]
-    if best.failed:
-        print_sentences([f"No order serves the trace: at best {best.failed:,} requests fail."])
-        return
-    parts = [
-        f"{names[content.region]} holds {content.objects:,} objects"
-        + (f" of {content.smallest:,} to {content.largest:,} B" if content.objects else "")
-        for content in api.region_contents(traces[0], best)
-    ]
-    print_sentences([f"Best: {'; '.join(parts)}."])
 
 
 def _remark(fit: Fit) -> str:

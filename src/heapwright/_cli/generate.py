@@ -56,6 +56,13 @@ from heapwright._cli.progress import steps
     metavar="N",
     help="For the evidence: bounded model checking of sequences of N allocations, as prove --calls.",
 )
+@click.option(
+    "--memp",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="For lwip: also write NAME_lwip_pools.h, the sizes of lwIP's own heap and pools for this trace.",
+)
 @json_option
 def command(
     heap: str,
@@ -70,6 +77,7 @@ def command(
     held_out: tuple[Path, ...],
     cpu: str,
     prove_calls: int | None,
+    memp: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
@@ -99,6 +107,7 @@ def command(
             held_out=read_traces(held_out),
             cpu=cpu,
             prove_calls=prove_calls,
+            memp=read_traces(memp),
             progress=lambda step: report(f"{step} ..."),
             notes=note,
         )

@@ -67,10 +67,11 @@ def print_json(value: Any) -> None:
 def print_rows(result: Sequence[DataclassInstance]) -> None:
     """Write one JSON array of the results for each trace and heap.
 
-    `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities.
+    `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities,
+    `options` only if the system is known.
     """
     rows = map(dataclasses.asdict, result)
-    optional: dict[str, Any] = {"error": None, "memories": {}, "failed_low": None}
+    optional: dict[str, Any] = {"error": None, "memories": {}, "failed_low": None, "options": ()}
     print_json([{key: value for key, value in row.items() if optional.get(key, ...) != value} for row in rows])
 
 

@@ -47,6 +47,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "attack": {"--seed": _SEED, "--compiler": Removed(_FROM_PYTHON), "--word-size": Removed(_FROM_PYTHON)},
     "check": {"--seed": _SEED},
     "explore": {
+        "--complete": Renamed(("--tolerance", "none"), takes_value=False),
         "--endurance": Renamed((), takes_value=False),
         "--no-endurance": Renamed(("--long-run", "0"), takes_value=False),
         "--future": Renamed(("--long-run", "{}")),
@@ -83,6 +84,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "reproduce": {"--readings": Renamed(("--reading", "{}"))},
     "stress": {"--seed": _SEED},
     "study again": {"--trace": Removed("it recomputes the metrics on all traces")},
+    "study extend": {"--jobs": Removed(_FROM_PYTHON)},
     "suggest": {"--jobs": Removed(_FROM_PYTHON)},
     "trace resample": {"--block": Removed(_FROM_PYTHON)},
     "trace scale": {"--buffers": Removed(_FROM_PYTHON), "--no-buffers": Removed(_FROM_PYTHON)},

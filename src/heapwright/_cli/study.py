@@ -52,15 +52,14 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
 )
 @moved_option
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @json_option
-def extend(path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, as_json: bool) -> None:
+def extend(path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], as_json: bool) -> None:
     """Replay the recipes of STUDY on more traces, and rank by all of them."""
     from heapwright import _api as api
 
     read = read_traces(traces)
     with exploration_progress() as report:
-        study = api.extend_study(path, read, moved=moved, jobs=jobs, command=command_line(), progress=report)
+        study = api.extend_study(path, read, moved=moved, command=command_line(), progress=report)
     _tell(study, as_json)
 
 

@@ -14,9 +14,11 @@ from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, 
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks, hours_in_words
+from heapwright._traces.size_uses import size_uses, without
 
 if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap
+    from heapwright._traces.size_uses import SizeUse
     from heapwright._traces.trace import Trace
 
 LEAST_CALLS = 200
@@ -201,7 +203,7 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
             f"free what {'allocates ' + number(leak.size) + ' B' if leak.size else leak.site}{by if leak.size else ''}"
         )
     ]
-    if leak.size and need is not None and (rest := trials.without(trace, leak.size)) is not None:
+    if leak.size and need is not None and (rest := without(trace, leak.size)) is not None:
         cures[0] = Cure(cures[0].text, need, heap.fit(rest))
 >>>>>>> h-b
     return _named(
@@ -599,7 +601,7 @@ def _burst(trace: Trace, memory: str) -> Finding | None:
 
 
 def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, context: Context, memory: str) -> Finding:
-    uses = trials.size_uses(trace)
+    uses = size_uses(trace)
     on = f"{heap.label} ({assumed})" if assumed else heap.label
     needs = f"; {on} serves it in {number(need)} B" if need is not None else f"; {on} cannot serve it"
     pool = ""
@@ -624,7 +626,7 @@ def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, context: 
     )
 
 
-def _exact_pool(trace: Trace, use: trials.SizeUse, need: int) -> tuple[Cure, ...]:
+def _exact_pool(trace: Trace, use: SizeUse, need: int) -> tuple[Cure, ...]:
     """A pool of blocks of the one size that nearly all objects have."""
     if use.bytes < trace.peak_live_bytes:
         return ()
@@ -646,7 +648,7 @@ def _live(trace: Trace, leak: Leak | None = None) -> Picture:
         for at, value in zip(x, np.maximum.reduceat(trace.live_bytes, starts), strict=True)
     ]
     if leak is not None and leak.size:
-        mine = trials.without(trace, leak.size)
+        mine = without(trace, leak.size)
         if mine is not None:
             number_of, count = trace.objects()
             sizes = np.zeros(count, np.int64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from heapwright._diagnose.model import Cure, number
 from heapwright._heaps.heaps import RecipeHeap, resolve
 from heapwright._support.errors import HeapwrightError
+from heapwright._traces.size_uses import SizeUse, large_sizes, without
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
@@ -24,29 +24,12 @@ USUAL = "freertos-heap4"
 CANDIDATES = ("best-fit-fast-free", "zephyr-sys-heap", "tlsf", "small")
 """Best fit, the heap of Zephyr, TLSF, and the project's own for heaps of that size: what people can switch to."""
 
-LARGE_SHARE = 0.02
-"""A size is worth a place of its own if its objects take that share of the peak, or more."""
-MOST_SIZES = 3
 LEAST_GAIN = 0.01
 """A cure must save that share of what the heap needs."""
 
 GROWING_REALLOCS = 16
 """An object that is resized that often, by `SMALL_STEP` bytes or fewer, grows like a string that is appended to."""
 SMALL_STEP = 64
-
-
-@dataclass(frozen=True)
-class SizeUse:
-    """Objects of one size: requested bytes of each, and how many live at once at most."""
-
-    size: int
-    most: int
-    objects: int
-
-    @property
-    def bytes(self) -> int:
-        """What they take at most."""
-        return self.size * self.most
 
 
 def usual_heap(trace: Trace, heaps: Sequence[Heap]) -> tuple[Heap, str]:
@@ -58,46 +41,6 @@ def usual_heap(trace: Trace, heaps: Sequence[Heap]) -> tuple[Heap, str]:
         return resolve(name or USUAL), "the allocator of such a log" if name else "assumed"
     except HeapwrightError:
         return resolve(USUAL), "assumed"
-
-
-def size_uses(trace: Trace) -> list[SizeUse]:
-    """Each size that is never changed by realloc, that of most bytes at once first. O(calls log calls)."""
-    number_of, count = trace.objects()
-    births, frees = trace.op <= CALLOC, trace.op == FREE
-    size = np.zeros(count, np.int64)
-    size[number_of[births]] = trace.size[births]
-    resized = np.zeros(count, bool)
-    resized[number_of[trace.op == REALLOC]] = True
-    births &= ~resized[number_of]
-    frees &= ~resized[number_of]
-    moves = births | frees
-    of_call, change = size[number_of[moves]], np.where(frees[moves], -1, 1)
-    order = np.argsort(of_call, kind="stable")
-    of_call, change = of_call[order], change[order]
-    starts = np.flatnonzero(np.r_[True, of_call[1:] != of_call[:-1]]) if len(of_call) else np.empty(0, np.int64)
-    result = []
-    for start, end in zip(starts, np.r_[starts[1:], len(of_call)], strict=True):
-        live = np.cumsum(change[start:end])
-        result.append(SizeUse(int(of_call[start]), int(live.max()), int((change[start:end] > 0).sum())))
-    return sorted(result, key=lambda item: -item.bytes)
-
-
-def large_sizes(trace: Trace) -> list[SizeUse]:
-    """The sizes that are worth a place of their own: used again and again, and a good part of the peak."""
-    least = LARGE_SHARE * trace.peak_live_bytes
-    uses = [item for item in size_uses(trace) if item.bytes >= least and item.objects > item.most and item.size]
-    return uses[:MOST_SIZES]
-
-
-def without(trace: Trace, size: int) -> Trace | None:
-    """The trace without the objects of a size; None if there are no others."""
-    number_of, count = trace.objects()
-    births = trace.op <= CALLOC
-    sizes, resized = np.zeros(count, np.int64), np.zeros(count, bool)
-    sizes[number_of[births]] = trace.size[births]
-    resized[number_of[trace.op == REALLOC]] = True
-    kept = ~((sizes == size) & ~resized)[number_of]
-    return _part(trace, kept, trace.size) if kept.any() else None
 
 
 def at_final_size(trace: Trace) -> Trace:

@@ -58,6 +58,7 @@ class Banner:
         metrics: what it measured there.
         reserve: what memory to give it, a sentence.
         explored: how it was found, a sentence.
+        reserve_bytes: the memory of `reserve`; None if it is not known.
         notice: how the heap differs from what was asked for, a sentence.
     """
 
@@ -65,6 +66,7 @@ class Banner:
     metrics: Mapping[str, float | None] | None = None
     reserve: str = ""
     explored: str = ""
+    reserve_bytes: int | None = None
     notice: str = ""
 
 

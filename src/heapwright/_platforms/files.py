@@ -18,6 +18,7 @@ from heapwright._generate.emit import (
 )
 from heapwright._generate.package import package_files
 from heapwright._platforms.catalogue import hooks
+from heapwright._platforms.size_options import HeapIdentity, size_options
 from heapwright._support.errors import HeapwrightError
 
 if TYPE_CHECKING:
@@ -66,10 +67,24 @@ def generate_for(
     if about.reserve:
         page = f"{prefix}_README.md"
         title, rest = pages[page].split("\n", 1)
-        pages[page] = f"{title}\n\n{about.reserve}\n{rest}"
+        sizes = _prefixed(_in_options(platform, recipe, about.reserve_bytes), prefix)
+        pages[page] = f"{title}\n\n{about.reserve}\n{sizes}{rest}"
     files = {**heap, **pages}
     packed = package_files(files, prefix, described(recipe), replaces=True) if package else {}
     return write_files(files | packed, directory)
+
+
+def _in_options(platform: Platform, recipe: Recipe, reserve: int | None) -> str:
+    """The memory to reserve as the platform's options, a paragraph and a block of code; "" if they are not known."""
+    options = size_options().get(platform.name) or size_options().get(platform.like or "")
+    if reserve is None or options is None:
+        return ""
+    heap = HeapIdentity.of_recipe(recipe.name or recipe.hash)
+    part = options.heap_lines(heap, reserve, in_place=bool(options.port))
+    if part is None:
+        return ""
+    code = "\n".join(f"    {line}" for line in part.lines)
+    return f"\n{part.file[0].upper()}{part.file[1:]}, {part.counts}:\n\n{code}\n"
 
 
 def firmware_files(platform: Platform, recipe: Recipe, prefix: str) -> dict[str, str]:

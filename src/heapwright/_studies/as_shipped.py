@@ -25,12 +25,14 @@ class Shipped(NamedTuple):
             differs from the one explored.
         reserve: a sentence about the memory to reserve; "" if no arena served it.
         explored: a sentence about how the study was made; "" if it holds no runs.
+        reserve_bytes: the memory to reserve, as `reserve` says; None if that is not known.
     """
 
     tuned_for: str | None = None
     metrics: Mapping[str, Value] | None = None
     reserve: str = ""
     explored: str = ""
+    reserve_bytes: int | None = None
 
 
 NOTHING = Shipped()
@@ -74,8 +76,8 @@ def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
     """
     id = study.candidate(id).id
     explored = study.recipe(id)
-    metrics, reserve = _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe)
-    return Shipped(study.tuned_for, metrics, reserve, _explored(study))
+    metrics, (reserve, reserved) = _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe)
+    return Shipped(study.tuned_for, metrics, reserve, _explored(study), reserved)
 
 
 def _explored(study: Analysis) -> str:
@@ -102,16 +104,18 @@ def _metrics(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> Mapp
     return combine([replay(trace, recipe) for trace in traces])
 
 
-def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> str:
+def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> tuple[str, int | None]:
+    """A sentence about the memory to reserve, and its bytes; "" and None if they are not known."""
     from heapwright._studies.analysis import reserve_for
 
     most = reserve_for(study.needs(id))
     if most is None:
-        return ""
+        return "", None
     text = f"Reserve {most:,} bytes for a load like the recorded one"
     if recipe.align != explored.align:
-        return f"{text}; that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}."
+        other = f"that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}"
+        return f"{text}; {other}.", None
     more = int(policy(recipe)["fixed_end"]) - int(policy(explored)["fixed_end"])
     if more <= 0:
-        return f"{text}."
-    return f"{text}, and {more} more for the counters that it has here: {most + more:,}."
+        return f"{text}.", most
+    return f"{text}, and {more} more for the counters that it has here: {most + more:,}.", most + more

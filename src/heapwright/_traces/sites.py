@@ -99,12 +99,15 @@ _SYMBOL = {
     64: [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")],
     32: [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")],
 }
-_FUNCTION, _INDIRECT_FUNCTION = 2, 10
+_OBJECT, _FUNCTION, _INDIRECT_FUNCTION = 1, 2, 10
 
 
 @dataclass(frozen=True)
 class _Symbols:
-    """Functions of a file, by address, and the text that holds their names."""
+    """Functions and objects of a file, by address, and the text that holds their names.
+
+    An object is the call site of what the hooks of lwIP record of a pool: its descriptor.
+    """
 
     functions: NDArray[Any]
     text: bytes
@@ -133,7 +136,9 @@ def _symbols(path: Path) -> _Symbols:
         if table is not None:
             layout = np.dtype(_SYMBOL[elf.elfclass]).newbyteorder("<" if elf.little_endian else ">")
             symbols = np.frombuffer(table.data(), layout)
-            is_function = np.isin(symbols["info"] & 15, [_FUNCTION, _INDIRECT_FUNCTION]) & (symbols["section"] != 0)
+            is_function = np.isin(symbols["info"] & 15, [_OBJECT, _FUNCTION, _INDIRECT_FUNCTION]) & (
+                symbols["section"] != 0
+            )
             functions = symbols[is_function]
             return _Symbols(functions[np.argsort(functions["value"], kind="stable")], table.stringtable.data())
     return _Symbols(np.zeros(0, _SYMBOL[64]), b"")
