@@ -191,8 +191,8 @@ HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct
  * O(lists). */
 HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *heap, uint32_t looks);
 
-/* Gives back what waits to be reused, as a request does that would be refused otherwise: the cached blocks. Nothing waits
- * then, so that hw_largest_free() and hw_statistics() count all free memory. O(cached blocks). */
+/* Gives back what waits to be reused, as a request does that would be refused otherwise: the cached blocks. Nothing
+ * waits then, so that hw_largest_free() and hw_statistics() count all free memory. O(cached blocks). */
 HW_API void hw_flush(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */

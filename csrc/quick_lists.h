@@ -222,7 +222,8 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && pool->quick.octave_log2 && most >= pool->min_size && most <= pool->quick.largest) {
+        if (pool->kind == HW_QUICK && pool->quick.octave_log2 && most >= pool->min_size &&
+            most <= pool->quick.largest) {
             const struct hw_quick *q = &pool->quick;
             const uint32_t block = quick_block(q, most);
             if (block > quick_linear(q) && rounded_request(p, 0, owner, (size_t)most) > (size_t)most) {

@@ -158,7 +158,8 @@ static void check_largest_free(struct checked *c, const struct hw_statistics *to
         return;
     }
     /* a general pool may merge once it searches, and freed blocks that wait are given back before a refusal */
-    if (c->policy->pool_count == 1u && pool->kind != HW_GENERAL && c->policy->checks < HW_CHECKS_FULL && n < pool->max_size) {
+    if (c->policy->pool_count == 1u && pool->kind != HW_GENERAL && c->policy->checks < HW_CHECKS_FULL &&
+        n < pool->max_size) {
         expect(c, hw_malloc(c->policy, &c->heap, n + 1u) == NULL, "more than the largest can be had", (long)n);
         c->refused++;
     }

@@ -77,7 +77,8 @@ int main(int argc, char **argv)
             states++;
             refused += stated != 0 && !serves(stated);
             uint32_t served = stated;
-            for (uint32_t size = stated + 1u; size < arena_bytes; size += size < stated + STEP ? 1u : STEP + arena_bytes / 1024u) {
+            for (uint32_t size = stated + 1u; size < arena_bytes;
+                 size += size < stated + STEP ? 1u : STEP + arena_bytes / 1024u) {
                 served = serves(size) ? size : served;
             }
             more += served > stated;

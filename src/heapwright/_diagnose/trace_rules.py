@@ -182,42 +182,13 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
         f", and {len(leaks) - 1} more size{'s' if len(leaks) > 2 else ''} or sites with them" if len(leaks) > 1 else ""
     )
     need = heap.fit(trace)
-<<<<<<< HEAD
-=======
-    if context.arena is not None and need is not None:
-        spare, whose = max(context.arena - need, 0), f"what {number(context.arena)} B leave to spare is"
-    hours = leak.hours_until(spare)
-    until = f"{number(leak.calls_until(spare))} calls" + (f", {hours_in_words(hours)}" if hours is not None else "")
-    rows = tuple(
-        (
-            number(item.size) if item.size else "several",
-            item.site or "-",
-            number(item.objects),
-            number(item.bytes),
-            number(1 / item.objects_per_call),
-        )
-        for item in leaks[:10]
-    )
-    cures = [
-        Cure(
-            f"free what {'allocates ' + number(leak.size) + ' B' if leak.size else leak.site}{by if leak.size else ''}"
-        )
-    ]
-    if leak.size and need is not None and (rest := without(trace, leak.size)) is not None:
-        cures[0] = Cure(cures[0].text, need, heap.fit(rest))
->>>>>>> h-b
     return _named(
         Finding(
             memory,
             "leak",
-<<<<<<< HEAD
-            "likely",
+            "likely" if leak.confidence == "likely" else INCONCLUSIVE,
             f"{number(leak.objects)} objects{of}{by} ({number(leak.bytes)} B) are never freed, {_rate(trace, leak)}"
             f"{others}: {_used_up(leak, context.arena, need)}",
-=======
-            "likely" if leak.confidence == "likely" else CANNOT_TELL,
-            f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
->>>>>>> h-b
             ("size, B", "call site", "never freed", "bytes", "calls per object"),
             tuple(_leak_row(item) for item in leaks[:10]),
             cures=(_free_it(trace, leak, heap, need),),
@@ -227,7 +198,6 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
     )
 
 
-<<<<<<< HEAD
 def _leak_row(leak: Leak) -> tuple[str, ...]:
     return (
         number(leak.size) if leak.size else "several",
@@ -254,7 +224,7 @@ def _used_up(leak: Leak, arena: int | None, need: int | None) -> str:
     if arena is not None and need is not None:
         spare, whose = max(arena - need, 0), f"what {number(arena)} B leave to spare is"
     hours = leak.hours_until(spare)
-    time = f", {_hours(hours)}" if hours is not None else ""
+    time = f", {hours_in_words(hours)}" if hours is not None else ""
     return f"{whose} used up after {number(leak.calls_until(spare))} calls{time}"
 
 
@@ -264,20 +234,10 @@ def _free_it(trace: Trace, leak: Leak, heap: Heap, need: int | None) -> Cure:
         return Cure(f"free what {leak.site}")
     by = f" from {leak.site}" if leak.site else ""
     text = f"free what allocates {number(leak.size)} B{by}"
-    rest = trials.without(trace, leak.size) if need is not None else None
+    rest = without(trace, leak.size) if need is not None else None
     return Cure(text, need, heap.fit(rest)) if rest is not None else Cure(text)
 
 
-def _hours(hours: float) -> str:
-    if hours < 1 / 60:
-        return f"{hours * 3600:,.3g} s"
-    if hours < 2:
-        return f"{hours * 60:,.0f} min"
-    return f"{hours:,.3g} h" if hours < 72 else f"{hours / 24:,.0f} days"
-
-
-=======
->>>>>>> h-b
 # --- requests that failed ---------------------------------------------------------------------------------------------
 
 
@@ -409,62 +369,6 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
         *room.rows,
         ("peak with them served, live bytes", number(served.peak_live_bytes)),
     )
-<<<<<<< HEAD
-=======
-    leaks = find_leaks(served)
-    if leaks:
-        finding = _leak(served, leaks, heap, context, log.memory)
-        text = f"{requests} failed; {finding.sentence[0].lower()}{finding.sentence[1:]}"
-        return _named(
-            Finding(
-                log.memory,
-                "leak",
-                finding.confidence,
-                text,
-                finding.heads,
-                finding.rows,
-                finding.cures,
-                finding.record_next,
-                finding.picture,
-            )
-        )
-    cures = tuple(trials.cures_of(served, heap, need, context.heaps[1:])) if need is not None else ()
-    if room.reused and room.free >= size > room.largest:
-        return _named(
-            Finding(
-                log.memory,
-                "fragmentation",
-                "likely",
-                f"{requests} failed although {number(room.free)} B were free between live objects: the largest "
-                "hole had "
-                f"{number(room.largest)} B; with all served {number(served.peak_live_bytes)} B are live at once, which "
-                f"takes {needs}",
-                ("", "in the log"),
-                rows,
-                cures,
-                picture=_live(served),
-            )
-        )
-    if room.reused and room.largest >= size:
-        return _named(
-            Finding(
-                log.memory,
-                "wrong memory",
-                CANNOT_TELL,
-                f"{requests} failed although a hole of {number(room.largest)} B lay between live objects: it asked for "
-                "another "
-                "memory or alignment, or not all calls are in the log; with all served "
-                f"{number(served.peak_live_bytes)} B are "
-                f"live at once, which takes {needs}",
-                ("", "in the log"),
-                rows,
-                cures,
-                "every heap call of every memory, with the memory's name",
-                _live(served),
-            )
-        )
-    whole = Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit") if need is not None else None
->>>>>>> h-b
     return _named(
         replace(
             finding,

@@ -250,8 +250,8 @@ static uint32_t some_place(void)
 {
     look_around();
     if (block_count == 0 || choose(4) == 0) {
-        const uint32_t beyond[] = {policy.control, arena_bytes, arena_bytes + choose(OUTSIDE), choose(arena_bytes), 0,
-                                   choose(UINT32_MAX)};
+        const uint32_t beyond[] = {policy.control,      arena_bytes, arena_bytes + choose(OUTSIDE),
+                                   choose(arena_bytes), 0,           choose(UINT32_MAX)};
         return beyond[choose(6)] & ~(policy.align - 1u);
     }
     const struct hw_block *block = &blocks[choose(block_count)];
@@ -342,9 +342,8 @@ static void calloc_overflow(void)
 }
 
 static void (*const techniques[TECHNIQUES])(void) = {
-    unsafe_unlink, forged_size, forged_link, forged_footer,    moved_top,      double_free,
-    made_up_block, null_byte,   bent_bitmap, neighbour_header, forged_realloc, calloc_overflow,
-    bent_word,
+    unsafe_unlink, forged_size, forged_link,      forged_footer,  moved_top,       double_free, made_up_block,
+    null_byte,     bent_bitmap, neighbour_header, forged_realloc, calloc_overflow, bent_word,
 };
 
 #endif

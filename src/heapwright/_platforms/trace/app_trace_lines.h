@@ -317,7 +317,8 @@ static void line_call(const struct trace_call *call)
         line_value(trace_line.site, &trace_line.sites, line_site());
     }
     trace_sent.calls++;
-    trace_sent.objects += (call->kind != TRACE_OTHER && call->from == 0 && call->word != 0) - (uint32_t)line_frees(call);
+    trace_sent.objects +=
+        (call->kind != TRACE_OTHER && call->from == 0 && call->word != 0) - (uint32_t)line_frees(call);
 }
 
 /* Updates the live bytes. */
