@@ -227,7 +227,8 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
             const struct hw_quick *q = &pool->quick;
             const uint32_t block = quick_block(q, most);
             if (block > quick_linear(q) && rounded_request(p, 0, owner, (size_t)most) > (size_t)most) {
-                return (block >> quick_step(q, block) << quick_step(q, block)) - q->block_header;
+                const uint32_t step = highest_bit(block - 1u) - q->octave_log2; /* as in quick_step() */
+                return (block >> step << step) - q->block_header;
             }
         }
     }

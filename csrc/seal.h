@@ -2,9 +2,9 @@
  *
  * At levels neighbours and full one word seals the others that say where blocks end, where the last remainder lies, and
  * where a search starts: a product of them and of a key. Each step of it is one-to-one in the word that it adds, so
- * that a change of any one of these words, of the seal or of the key never goes unnoticed. It is compared before the
- * pools are asked, and written anew behind; a heap whose seal is broken serves and frees nothing more, and counts each
- * call as misuse. Heads of lists are no part of it: links are masked, and looked at before they are followed.
+ * that a change of any one of these words, of the seal or of the key never goes unnoticed. It is compared before a call
+ * reaches the pools, and written again behind it; a heap whose seal is broken serves and frees nothing more, and counts
+ * each call as misuse. Heads of lists are no part of it: links are masked, and looked at before they are followed.
  */
 #ifndef HW_SEAL_H
 #define HW_SEAL_H
