@@ -28,9 +28,11 @@ CLEAN = (
     "src/heapwright/_assure",
     "src/heapwright/_cli",
     "src/heapwright/_diagnose",
+    "src/heapwright/_generate",
     "src/heapwright/_heaps",
     "src/heapwright/_measure",
     "src/heapwright/_platforms",
+    "src/heapwright/_recipes",
     "src/heapwright/_report",
     "src/heapwright/_support",
     "src/heapwright/_traces",
@@ -41,13 +43,10 @@ CLEAN = (
 )
 """Files and folders without a word of the dialect."""
 
-PENDING = {
-    "src/heapwright/_generate": 80,
-    "src/heapwright/_recipes": 88,
-}
-"""Folders that still have words of the dialect, with their number: it may only fall."""
-HELP_PENDING = 4
-"""The same for the texts of `--help`."""
+
+
+NAMES = ("lasts  ",)
+"""Names that `--help` lists in a column of their own: `lasts` is an objective."""
 
 
 @pytest.mark.parametrize("path", CLEAN)
@@ -56,14 +55,9 @@ def test_no_word_of_the_dialect_occurs(path: str) -> None:
     assert [str(item) for item in scan([ROOT / path])] == []
 
 
-@pytest.mark.parametrize("path", PENDING)
-def test_words_of_the_dialect_only_become_fewer(path: str) -> None:
-    assert len(scan([ROOT / path])) <= PENDING[path], "\n".join(map(str, scan([ROOT / path])))
-
-
-def test_every_folder_of_sources_is_clean_or_pending() -> None:
+def test_every_folder_of_sources_is_scanned() -> None:
     packages = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("src/heapwright/*/__init__.py")}
-    assert packages | {"csrc", "native", "recorder"} <= {*CLEAN, *PENDING}
+    assert packages | {"csrc", "native", "recorder"} <= {*CLEAN}
 
 
 def helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
@@ -77,11 +71,11 @@ def helps(command: click.Command, name: str, parent: click.Context | None = None
             yield from helps(below, item, context)
 
 
-def test_words_of_the_dialect_in_help_only_become_fewer() -> None:
+def test_no_word_of_the_dialect_occurs_in_help() -> None:
     shown = dict(helps(cli.heapwright, "heapwright"))
     assert len(shown) > 40
     results = [item for name, text in shown.items() for item in findings(text, name)]
-    assert len(results) <= HELP_PENDING, "\n".join(map(str, results))
+    assert [str(item) for item in results if not item.text.strip().startswith(NAMES)] == []
 
 
 def test_no_word_of_the_dialect_occurs_in_a_picture() -> None:
