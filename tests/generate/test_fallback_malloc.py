@@ -1,4 +1,4 @@
-"""Pools in front of another allocator: which recipes stand there, which names tell a family, and what is written."""
+"""Pools in front of another allocator: which recipes stand there, which names show a family, and what is written."""
 
 from __future__ import annotations
 

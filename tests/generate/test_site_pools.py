@@ -55,7 +55,7 @@ def sited_trace(seed: int, calls: int) -> Trace:
 
 
 def addresses(trace: Trace, recipe: Recipe, arena: int) -> NDArray[np.int64]:
-    """Where each call's object lies after it in a replay; 0 where it lives no more, or was refused."""
+    """Where each call's object lies after it in a replay; 0 if it was freed or refused."""
     result = np.zeros(len(trace), np.int64)
     with filming(trace, recipe, arena) as film:
         for call, slot in enumerate(trace.calls.slot):

@@ -149,7 +149,7 @@ def _macro_names(program: Program) -> list[GrammarError]:
 
 
 def _do_more_than_compute(program: Program) -> list[GrammarError]:
-    """Functions between compiler conditionals that change something besides their own variables."""
+    """Functions between compiler conditionals that change more than their own variables."""
     results = []
     known = {*program.opaque, "UINT32_C"}
     for function in (variant for variants in program.opaque.values() for variant in variants):

@@ -31,8 +31,8 @@ with socket.socket(socket.AF_UNIX) as one:
     asked = marshal.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)])
     socket.send_fds(one, [len(asked).to_bytes(8, "little")], [0, 1, 2])
     one.sendall(asked)
-    told = one.recv(8)
-status = int.from_bytes(told, "little", signed=True) if told else 70
+    answer = one.recv(8)
+status = int.from_bytes(answer, "little", signed=True) if answer else 70
 if status < 0:
     signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)

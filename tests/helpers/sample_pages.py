@@ -46,7 +46,7 @@ def busy(calls: int = 900) -> Trace:
 
 
 PARTS = ("title", "lead", "facts", "front", "zoo", "held_out")
-"""Of a page, beside its figures."""
+"""Of a page, in addition to its figures."""
 
 FOOTPRINTS = (700, 800, 900, 1000, 1200, 5000, 830, 1900)
 ACCESSES = (9000, 5000, 4000, 2500, 2400, 2300, 5200, 2900)
@@ -174,7 +174,7 @@ def pictures() -> dict[str, Any]:
 
 
 def off_the_front() -> Figure:
-    """A pick that lies beside the front, a rival and some others, of which two would cover each other."""
+    """A pick that lies next to the front, an incumbent and some others, of which two would cover each other."""
     places = {
         "a": (100, 900),
         "b": (200, 500),
