@@ -72,10 +72,10 @@ def traces_for(heap: str) -> dict[str, Trace]:
     return {n: without_large(item, LARGEST_OF_KINGSLEY) for n, item in result.items()} if heap == "kingsley" else result
 
 
-def digest(found: NDArray[np.int64]) -> str:
+def digest(places: NDArray[np.int64]) -> str:
     """Of where each call's object lies, counted from the first one; -1 where there is none."""
-    placed = found >= 0
-    counted = np.where(placed, found - found[placed][0], -1)
+    placed = places >= 0
+    counted = np.where(placed, places - places[placed][0], -1)
     return hashlib.sha256(counted.astype("<i8").tobytes()).hexdigest()[:32]
 
 

@@ -156,7 +156,7 @@ def _recipes(calls: tuple[int, ...]) -> list[Recipe]:
     return list(Space.default(traces(*calls)).recipes())
 
 
-def wrongly_told(seed: int) -> list[str]:
+def wrong_progress(seed: int) -> list[str]:
     """What is wrong in the progress that an exploration with random settings reports, and of the time it takes."""
     draw = random.Random(seed)
     some = traces(*[(draw.choice((300, 1200, 4000)), draw.choice((300, 900, 2500))), (1200,)][draw.random() < 0.4])
