@@ -1,6 +1,6 @@
 """Are the arenas that `heapwright fit` gives enough? bench/robustness.md shows what this prints.
 
-The safe arena: 1,000 larger ones, other than those that the search tried, up to twice as large. The reserve: what the
+The monotone minimum: 1,000 larger arenas that the search did not try, up to twice as large. The reserve: what the
 second recording of each pair needs, in bench/pairs and in ../shared/data/pairs, which had no part in choosing the
 margin. More load: how straight the need is between once and four times the load.
 """
@@ -88,7 +88,7 @@ def try_safe() -> None:
 
 
 def try_reserve() -> None:
-    """Of pairs: the reserve of the first recording beside what the second needs, and what a growth named foretells."""
+    """Of pairs: the reserve of the first recording and what the second needs, and what a growth named predicts."""
     click.echo("| recordings | heap | pairs | served | reserve, mean | at most | grown within 5 % | 10 % | worst |")
     click.echo("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for where, folder in FOLDERS.items():
@@ -98,7 +98,7 @@ def try_reserve() -> None:
         for name in ("all-round", "victim-bins", "lea-2.7.2", "tlsf"):
             rows = [_reserve_of(hw.read_trace(first), hw.read_trace(other), name) for first, other in pairs]
             served = [over for over, _ in rows if over >= 1]
-            grown = [foretold for _, foretold in rows]
+            grown = [predicted for _, predicted in rows]
             worst = max(grown, key=lambda item: abs(item - 1))
             near, nearest = (sum(abs(item - 1) <= share for item in grown) for share in (0.1, 0.05))
             click.echo(
@@ -166,7 +166,7 @@ def _reserve_of(first: Trace, other: Trace, name: str) -> tuple[float, float]:
 @click.command()
 @click.argument("what", type=click.Choice(["safe", "reserve", "load"]))
 def main(what: str) -> None:
-    """Try the safe arenas, the reserves, or what more load needs, and print tables."""
+    """Try the monotone minima, the reserves, or what more load needs, and print tables."""
     {"safe": try_safe, "reserve": try_reserve, "load": try_load}[what]()
 
 

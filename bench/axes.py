@@ -95,7 +95,7 @@ AXES: Mapping[str, Mapping[str, Make]] = {
         "from 256 B": _general(**BASE, split=256),
         "never": _general(**BASE, split="never"),
     },
-    "victim up to": {
+    "last remainder up to": {
         "none": _general(**BASE),
         **{str(size): _general(**BASE, victim_up_to=size, close_bins=1) for size in (64, 256, 512, 1000, 2000, 4096)},
     },
@@ -213,8 +213,8 @@ def both_ways(axis: Mapping[str, Make], both: tuple[hw.Trace, hw.Trace]) -> Floa
 @click.command()
 @click.option("--only", default="", help="Choices whose name holds this.")
 def main(only: str) -> None:
-    """Print, for each choice, what the trace's value needs on another recording beside the fixed one."""
-    click.echo("| choice | does not last | fixed | memory | accesses | gain | of all: memory | accesses | gain |")
+    """Print, for each choice, what the trace's value needs on another recording compared with the fixed one."""
+    click.echo("| choice | not stable | fixed | memory | accesses | gain | of all: memory | accesses | gain |")
     click.echo("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for row in rows(only):
         click.echo(row)

@@ -1,4 +1,4 @@
-"""Pools by call site: the arena that they need, beside the same heap without, on the recording that they were learnt on
+"""Pools by call site: the arena that they need, and the same heap without, on the recording that they were learnt on
 and on another of the program.
 
     .venv/bin/python bench/by_site.py [DIR]
@@ -6,9 +6,9 @@ and on another of the program.
 DIR has pairs of recordings with sites, NAME_a.parquet and NAME_b.parquet, `pairs/sites` by default. Sites and sizes of
 regions are learnt on a, as `site_class` of a space does. Each column is the smallest arena over that of best fit among
 exact bins, at alignment 8, on a and on b. `equal` has counted blocks for the sites that ask for one size, `by size` the
-same blocks for whoever asks for such a size; each `taken` is that heap where it is smaller on a, else best fit.
+same blocks for any site that requests such a size; each `taken` is that heap where it is smaller on a, else best fit.
 `short` and `long` have a region for sites by the lives of their objects; `two ends` is what the short-lived and all
-others would need in two heaps that share no memory, control data counted once. Beside them stand heaps that one would
+others would need in two heaps that share no memory, control data counted once. Next to them stand heaps that one would
 take blind.
 """
 

@@ -62,7 +62,7 @@ def random_trace(draw: random.Random) -> Trace:
 
 
 def pairs(count: int, seed: int, named: Sequence[Trace]) -> Iterator[tuple[Trace, Recipe]]:
-    """So many pairs; ten recipes in a row meet one trace."""
+    """Pairs of which ten recipes in a row meet one trace."""
     draw = random.Random(seed)
     for at in range(count):
         if at % 10 == 0:

@@ -77,7 +77,7 @@ FOLDED_AND_RUN_TIME = [name for zoo_name in WITH_QUICK_LISTS for name in (zoo_na
 class Contender:
     """A heap to be timed: built for 64 bits, as the driver calls it; `recipe` is there where it is generated code.
 
-    `compact` is the same allocator as its smallest arena is told, where that is another heap.
+    `compact` is the same allocator as its smallest arena is reported, if that is another heap.
     """
 
     name: str
@@ -127,11 +127,11 @@ def libraries() -> tuple[list[Contender], list[str]]:
 
 
 QUICK_RIVALS = ("rlsf",)
-"""Those of crates that a smoke test builds: the others take a minute."""
+"""The adapters of crates that a smoke test builds: the others take a minute."""
 
 
 def peers(others: Sequence[str], *, quick: bool = False) -> tuple[list[Contender], list[str]]:
-    """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them.
+    """Other allocators, and why some are not there; `others` are names as `heapwright replay` takes them.
 
     Who names an original has his own measured instead.
     """
@@ -197,7 +197,7 @@ def recipes(trace: Trace, pick: Pick) -> Iterator[tuple[str, hw.Recipe]]:
 def _foreign(name: str, word_size: Literal[32, 64]) -> ForeignHeap:
     heap = hw.find_heap(name, word_size)
     if not isinstance(heap, ForeignHeap):
-        raise HeapwrightError(f"{name}: is a recipe; the benchmark takes ADAPTER=PATH of somebody else's allocator")
+        raise HeapwrightError(f"{name}: is a recipe; the benchmark takes ADAPTER=PATH of another allocator")
     return heap
 
 
@@ -215,7 +215,7 @@ class Pick:
 def explored_pick(trace: Trace, limit: int | None) -> Pick:
     """Explore the default space on a trace, or `limit` recipes of it drawn at random, and take the balanced pick.
 
-    At alignment 4, as most of the zoo that it stands beside.
+    At alignment 4, as most of the zoo next to it.
     """
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as folder:
         start = time.perf_counter()

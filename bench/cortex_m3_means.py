@@ -5,7 +5,7 @@
 docs/zoo/all-round.md and docs/robustness.md quote such means. A FOLDER holds pairs of recordings, NAME_a.parquet and
 NAME_b.parquet; bench/pairs is the default. Each allocator is replayed on the second recording of each program, cut
 after N calls. A realloc is replayed as a free and a malloc, as in bench/target.py. With --recommend the balanced
-recommendation of an exploration of the first recording is measured, too: minutes a program. Programs count alike.
+recommendation of an exploration of the first recording is measured, too: minutes a program. Each counts once.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 For each NAME_a.parquet of the folders: best fit with 32 bins at alignment 8, as one heap and with a part of the
 requests at the far end (`place = "ends"`). What part is learnt there, by the least footprint, and kept where that is
 less than of one heap; then it is tried on NAME_b.parquet. The last lines sum up arenas over those of one heap, and of
-heaps taken blind.
+untuned heaps.
 
     threshold   one side of a size
     classes     any set of size classes, 8 to an octave: no key of a recipe says so, calls are named by them here
@@ -14,7 +14,7 @@ heaps taken blind.
     sites       any set of call sites
 
 Sets are found by turns: those with the most bytes first, each is moved to the other end where that is less. Classes
-that a recipe cannot say are tried as call sites, so an object that is resized keeps the end where it was born.
+that a recipe cannot say are tried as call sites, so an object that is resized keeps the end where it was allocated.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def best_side(trace: hw.Trace) -> Part:
 
 
 def sites_of(kind: str) -> Callable[[hw.Trace], Part]:
-    """Those of a class that `site_class` finds."""
+    """The sites of a class that `site_class` finds."""
 
     def learn(trace: hw.Trace) -> Part:
         result = pools_of_class(trace, kind, region=1 << 16)

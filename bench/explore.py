@@ -1,4 +1,4 @@
-"""How long exploring takes, copies and endurance apart: every recipe, the exact front, one within 1 %, and a budget.
+"""How long exploring takes, copies and stress tests apart: every recipe, the exact front, one within 1 %, and a budget.
 
     .venv/bin/python bench/explore.py                        # the examples, 600 recipes of the default space
     .venv/bin/python bench/explore.py --packets DIR --all    # drr on 15 packet tables, the whole default space
@@ -30,7 +30,7 @@ TABLES, CALLS = 15, 150_000
 """Traces of the first packet tables, each cut after a number of calls."""
 
 WORST = 10.0
-"""What is so many times worse than the best counts for nothing."""
+"""What is this many times worse than the best counts for nothing."""
 
 WAYS: dict[str, dict[str, Any]] = {
     "every recipe": {"complete": True},

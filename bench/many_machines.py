@@ -116,7 +116,7 @@ def costs_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> np.ndarray:
 # ---- what follows --------------------------------------------------------------------------------------------------
 
 
-def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
+def predicted(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
     """Recipes a second with a number of workers: the smallest rate of workers, driver and scheduler."""
     rows = []
     for workers in WORKERS:
@@ -186,7 +186,7 @@ def command(traces: tuple[Path, ...], recipes: int) -> None:
             "slowest_tenth_ms": round(1000 * np.sort(costs)[-len(costs) // 10 :].mean(), 2),
             "workers_until_one_waits": round(costs.mean() / max(each.driver, each.scheduler), 1),
         }
-        rows += foretold(trace.name, float(costs.mean()), each)
+        rows += predicted(trace.name, float(costs.mean()), each)
         near += near_linear(trace.name, costs, each, len(space))
     results = {"overheads": asdict(each), "traces": info, "foretold": rows, "simulated": near}
     print_json({"machine": hw.machine(), **results})

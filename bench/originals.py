@@ -96,7 +96,7 @@ def lwip(suite: str = "trixie") -> Path:
 
 
 def lwip_contrib() -> Path:
-    """The folder of lwIP's example application and its port for FreeRTOS, beside `lwip()` of trixie."""
+    """The folder of lwIP's example application and its port for FreeRTOS, in addition to `lwip()` of trixie."""
     return debian("lwip", "trixie", "contrib")
 
 

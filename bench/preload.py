@@ -1,4 +1,4 @@
-"""Programs with a heap of ours preloaded beside the same with glibc's: calls, resident memory and CPU time.
+"""Programs with a heap of ours preloaded and the same with glibc's: calls, resident memory and CPU time.
 
     .venv/bin/python bench/preload.py [HEAP ...]    # default: half-fit, the zoo's recipe for 16-byte alignment
 
@@ -129,10 +129,10 @@ int main(int count, char **words)
         wait4(child, &status, 0, &usage) != child) {
         return 1;
     }
-    FILE *told = fopen(words[1], "w");
-    fprintf(told, "%ld %ld.%06ld %ld.%06ld", usage.ru_maxrss, (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec,
+    FILE *done = fopen(words[1], "w");
+    fprintf(done, "%ld %ld.%06ld %ld.%06ld", usage.ru_maxrss, (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec,
             (long)usage.ru_stime.tv_sec, (long)usage.ru_stime.tv_usec);
-    return fclose(told) != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    return fclose(done) != 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 """
 """A process takes over the resident memory of the one that starts it, as Linux counts: so a small one does."""
@@ -140,7 +140,7 @@ int main(int count, char **words)
 
 @dataclass(frozen=True)
 class Run:
-    """What a program printed and took; `calls` is what the preloaded heap tells, 0 without it."""
+    """What a program printed and took; `calls` is what the preloaded heap reports, 0 without it."""
 
     printed: str
     calls: int

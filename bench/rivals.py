@@ -54,7 +54,7 @@ RIVALS = {
 
 
 def adapter(name: str) -> Path:
-    """The adapter of a rival, built. Raises MissingError where cargo cannot have or build its crate."""
+    """The adapter of a competitor, built. Raises MissingError where cargo cannot have or build its crate."""
     feature, text = RIVALS[name]
     folder = originals.CACHE / "rivals" / feature
     library = folder / "release" / "librivals.a"

@@ -1,4 +1,4 @@
-"""Which copies of a trace foretell a second recording of the same program? bench/robustness.md shows what this prints.
+"""Which copies of a trace predict a second recording of the same program? bench/robustness.md shows what this prints.
 
 Of each pair, recipes are tuned on one trace, and tried on copies of it and on the other trace, which stands for
 another day. The pairs, and which of them the kinds and parameters were chosen on, were fixed before the first run.
@@ -210,16 +210,16 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
 # ---- what it says --------------------------------------------------------------------------------------------------
 
 FALLS_OFF = {"footprint_bytes": 1.3, "accesses": 1.5}
-"""A member falls off where its ratio to the best is so many times that on the tuning trace."""
+"""A member falls off where its ratio to the best is this many times that on the tuning trace."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well the worst of some copies foretells a test trace; counts are of members.
+    """How well the worst of some copies predicts a test trace; counts are of members.
 
     Attributes:
         rank: Spearman's correlation of the worst ratio on copies with the ratio on the test trace, by need.
-        fell, foretold: members that fell off on the test trace, and those of them that did on a copy.
+        fell, predicted: members that fell off on the test trace, and those of them that did on a copy.
         held, alarms: members that held, and those of them that fell off on a copy.
         refused, foreseen, other_refused: members that refused a request on the test trace; those of them that did on a
             copy; and members that did only there.
@@ -230,7 +230,7 @@ class Score:
     kind: str
     rank: dict[str, float | None]
     fell: dict[str, int]
-    foretold: dict[str, int]
+    predicted: dict[str, int]
     held: dict[str, int]
     alarms: dict[str, int]
     refused: int
@@ -250,17 +250,17 @@ def score(pair: Pair, kind: str, tuned: Floats, test: Floats, on_copies: Sequenc
     refused = test[:, 2] > 0
     refused_before = np.any([needs[:, 2] > 0 for needs in on_copies], axis=0)
     served = ~refused
-    rank, fell, foretold, held, alarms = {}, {}, {}, {}, {}
+    rank, fell, predicted, held, alarms = {}, {}, {}, {}, {}
     for column, (key, limit) in enumerate(FALLS_OFF.items()):
         before, after = ratios(tuned, column), ratios(test, column)
         worst = np.max([ratios(needs, column) for needs in on_copies], axis=0)
         falls, warned = served & (after > limit * before), worst > limit * before
         rank[key] = spearman(worst[served], after[served])
-        fell[key], foretold[key] = int(falls.sum()), int((falls & warned).sum())
+        fell[key], predicted[key] = int(falls.sum()), int((falls & warned).sum())
         held[key], alarms[key] = int((served & ~falls).sum()), int((served & ~falls & warned).sum())
     foreseen, other = int((refused & refused_before).sum()), int((served & refused_before).sum())
     return Score(
-        pair.name, pair.choosing, kind, rank, fell, foretold, held, alarms, int(refused.sum()), foreseen, other
+        pair.name, pair.choosing, kind, rank, fell, predicted, held, alarms, int(refused.sum()), foreseen, other
     )
 
 
@@ -291,7 +291,7 @@ def pooled(result: Sequence[Score], choosing: bool) -> list[dict[str, Any]]:
         for key in FALLS_OFF:
             known = [value for item in of if (value := item.rank[key]) is not None]
             row[f"{key}_rank"] = sum(known) / len(known) if known else None
-            for part in ("fell", "foretold", "held", "alarms"):
+            for part in ("fell", "predicted", "held", "alarms"):
                 row[f"{key}_{part}"] = sum(getattr(item, part)[key] for item in of)
         for part in ("refused", "foreseen", "other_refused"):
             row[part] = sum(getattr(item, part) for item in of)
@@ -302,7 +302,7 @@ def pooled(result: Sequence[Score], choosing: bool) -> list[dict[str, Any]]:
 def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
     """The rows as Markdown."""
     lines = [
-        f"| {first} | rank, memory | fell off: foretold | held: alarms | rank, accesses | fell off: foretold "
+        f"| {first} | rank, memory | fell off: predicted | held: alarms | rank, accesses | fell off: predicted "
         "| held: alarms | refused: foreseen | only on copies |",
         "| --- |" + " ---: |" * 8,
     ]
@@ -311,7 +311,7 @@ def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
         for key in FALLS_OFF:
             rank = row[f"{key}_rank"]
             cells.append("" if rank is None else f"{rank:.2f}")
-            cells.append(f"{row[f'{key}_fell']}: {row[f'{key}_foretold']}")
+            cells.append(f"{row[f'{key}_fell']}: {row[f'{key}_predicted']}")
             cells.append(f"{row[f'{key}_held']}: {row[f'{key}_alarms']}")
         cells += [f"{row['refused']}: {row['foreseen']}", str(row["other_refused"])]
         lines.append(f"| {' | '.join(cells)} |")
@@ -325,7 +325,7 @@ def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
 @click.option("--only", default="", metavar="REGEX", help="Pairs whose name matches.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
 def main(folder: Path, only: str, jobs: int) -> None:
-    """Print how well each kind of copy foretells each test trace, and all of them."""
+    """Print how well each kind of copy predicts each test trace, and all of them."""
     results = [
         item for pair in PAIRS if re.search(only, pair.name) for item in scores(pair, measured(pair, folder, jobs))
     ]

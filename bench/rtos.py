@@ -1,14 +1,14 @@
-"""A FreeRTOS application that is somebody else's: recorded, explored, and run with the heap that came of it.
+"""A FreeRTOS application from elsewhere: recorded, explored, and run with the heap that came of it.
 
     .venv/bin/python bench/rtos.py
 
 It is lwIP's example application on lwIP's port for FreeRTOS, from Debian's sources, on a kernel and an emulated
 Cortex-M3 with Ethernet: a web server, echoes, a generator of characters, a shell, an SNMP agent and an MQTT client.
-Clients on this machine ask it (`rtos_load.py`). One run with the kernel's heap_4.c is recorded. Told of each heap:
+Clients on this machine ask it (`rtos_load.py`). One run with the kernel's heap_4.c is recorded. Reported of each heap:
 instructions of pvPortMalloc and vPortFree in the kernel in a critical section, as `heapwright measure` replays the
-recording, as a timer of the board tells in another run, with the scheduler suspended, and of the heap alone; the arena
+recording, as a timer of the board shows in another run, with the scheduler suspended, and of the heap alone; the arena
 that the recording needs, and the one to reserve; how many of six runs with clients of other seeds, in that reserve, had
-a request refused; and how far it grows in `heapwright stress`, with a mark where it does not last. Then twice the
+a request refused; and how far it grows in `heapwright stress`, with a mark if it is not stable. Then twice the
 clients, of whom the pick knew nothing. A quarter of an hour; needs arm-none-eabi-gcc with picolibc, and
 qemu-system-arm.
 """
@@ -49,7 +49,7 @@ KERNELS = "heap_4.c"
 PICK = "pick"
 LISTED = "pick + 2 lists"
 MOST_LISTED, LIST_BLOCKS = 2, 4
-"""Lists for so many of the most frequent sizes, of so many blocks each at most: short enough to last."""
+"""Lists for the most frequent sizes, of a number of blocks each at most: short enough to stay stable."""
 BLIND = ("all-round", "victim-bins", "lea-2.7.2", "tlsf")
 ALIGN = 8
 ROOMY = 512 * 1024
@@ -286,7 +286,7 @@ def _requests(runs: Sequence[Run]) -> tuple[int, int]:
 
 
 def print_twice(application: Application, trace: Trace, pick: Heap, runs: int, seconds: float) -> None:
-    """Twice the clients, in the reserve for the recorded load and in that for so much growth."""
+    """Twice the clients, in the reserve for the recorded load and in that for this growth."""
     loads = [(Load().times(TWICE), seed) for seed in range(FIRST_SEED, FIRST_SEED + runs)]
     rows = []
     for name, growth in (("for the recorded load", 1.0), (f"--growth {TWICE}", float(TWICE))):

@@ -45,7 +45,7 @@ class Load:
     burst: int = 1
 
     def times(self, factor: int) -> Load:
-        """So many times the clients."""
+        """This many times the clients."""
         more = {kind: factor * count for kind, count in asdict(self).items() if kind not in ("pause", "burst")}
         return replace(self, **more)
 
@@ -65,7 +65,7 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Ports that nobody has now, for TCP and UDP."""
+        """Ports that are free now, for TCP and UDP."""
         held = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
         ports = [item.getsockname()[1] for item in held]
         for item in held:
@@ -73,7 +73,7 @@ class Ports:
         return cls(*ports)
 
     def forwards(self) -> str:
-        """As QEMU's user network is told."""
+        """As QEMU's user network is configured."""
         services = ((self.http, 80), (self.echo, 7), (self.characters, 19), (self.shell, 23))
         info = [f"hostfwd=tcp:127.0.0.1:{ours}-:{port}" for ours, port in services]
         info += [f"hostfwd=udp:127.0.0.1:{ours}-:{port}" for ours, port in ((self.echo, 7), (self.snmp, 161))]
@@ -82,7 +82,7 @@ class Ports:
 
 @dataclass
 class Clients:
-    """Those of one run, and what they got."""
+    """The clients of one run, and what they got."""
 
     load: Load
     seed: int
@@ -158,7 +158,7 @@ async def _characters(ports: Ports, chance: random.Random) -> None:
 
 
 async def _stalled(ports: Ports, chance: random.Random) -> None:
-    """Characters that nobody reads for a while, so that the board's window fills; then some are, and it closes."""
+    """Characters that are not read for a while, so that the board's window fills; then some are, and it closes."""
     with socket.socket() as own:
         own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW_BYTES)
         own.setblocking(False)
@@ -298,7 +298,7 @@ def _port(server: asyncio.Server) -> int:
 def run(
     image: Path, load: Load, seed: int, seconds: float, more: Sequence[str] = (), output: Path | None = None
 ) -> Ran:
-    """Run an image on QEMU's mps2-an385 with clients of this seed for so many seconds, then end it.
+    """Run an image on QEMU's mps2-an385 with clients of this seed for a number of seconds, then end it.
 
     A board that prints much while it runs needs a file, `output`: a pipe is read at the end only.
 

@@ -94,7 +94,7 @@ def machine(bench: hw.timing.Bench) -> dict[str, str | int]:
 
 
 def about(bench: hw.timing.Bench, effort: Effort, pick: Pick, missing: list[str]) -> dict[str, Any]:
-    """Machine, effort, pick and exploration: what stands beside the numbers."""
+    """Machine, effort, pick and exploration: what stands next to the numbers."""
     return {
         "machine": machine(bench),
         "date": datetime.date.today().isoformat(),
@@ -129,7 +129,7 @@ def about(bench: hw.timing.Bench, effort: Effort, pick: Pick, missing: list[str]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
 def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: bool) -> None:
-    """Measure generated heaps beside other allocators and print times, smallest arenas, ratios and aims."""
+    """Measure generated heaps and other allocators and print times, smallest arenas, ratios and aims."""
     effort = QUICK if quick else FULL
     if folder is None and not quick and DEFAULT_TRACES.is_dir():
         folder = DEFAULT_TRACES

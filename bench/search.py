@@ -22,10 +22,10 @@ from heapwright import Space, Study, Trace, WideSpace, pareto
 Points = npt.NDArray[np.float64]
 OBJECTIVES = ("footprint_bytes", "accesses")
 CALLS = 8_000
-"""So much of each trace is replayed: its beginning."""
+"""The share of each trace that is replayed: its beginning."""
 
 AFTER = (200, 500, 1000, 2000)
-"""Recipes tried after which hypervolumes are told."""
+"""Recipes tried after which hypervolumes are printed."""
 
 
 @click.command()
@@ -37,10 +37,10 @@ AFTER = (200, 500, 1000, 2000)
 def command(space: Path, traces: tuple[Path, ...], seed: int, draws: int, keep: Path | None) -> None:
     """Print hypervolumes as shares of that of the exact front, up to the worst of the zoo, and CPU time a recipe.
 
-    Beside the search, draws at random along the axes. CPU time of the search is told beyond that of replaying the same
+    Also draws at random along the axes. CPU time of the search excludes that of replaying the same
     recipes alone.
     """
-    click.echo(f"| trace | zoo | {' | '.join(f'{after:,}' for after in AFTER)} | {draws:,} drawn | ms beside |")
+    click.echo(f"| trace | zoo | {' | '.join(f'{after:,}' for after in AFTER)} | {draws:,} drawn | ms of search |")
     click.echo(f"| --- |{' ---: |' * (len(AFTER) + 3)}")
     for path in traces:
         trace = hw.read_trace(path)
@@ -109,7 +109,7 @@ def seconds_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> float:
 
 
 def draw(space: Space | WideSpace, count: int, seed: int) -> list[hw.Recipe]:
-    """So many different recipes, drawn by their axes."""
+    """Different recipes, drawn by their axes."""
     assert isinstance(space, WideSpace)
     random, result = np.random.default_rng(seed), dict[str, hw.Recipe]()
     while len(result) < count:

@@ -1,4 +1,4 @@
-"""Instructions and code of the recommended heaps on a Cortex-M3, beside the strongest heaps that others wrote for it.
+"""Instructions and code of the recommended heaps on a Cortex-M3, and of the strongest heaps that others wrote for it.
 
     .venv/bin/python bench/target.py [DIR]
 
@@ -73,7 +73,7 @@ void heap_free(void *pointer) {{ dlfree(pointer); }}
 
 
 def heaps(folder: Path) -> Iterator[tuple[str, hw.Recipe | str]]:
-    """What is measured, by name; what cannot be had is told on stderr. Sources are written into `folder`."""
+    """What is measured, by name; what cannot be had is reported on stderr. Sources are written into `folder`."""
     for name in OURS:
         yield f"`{name}`", hw.zoo(name)
     for name, fetch, file, text in (

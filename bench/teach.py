@@ -2,7 +2,7 @@
 
 Every recipe of the default space is replayed on the beginning of every trace. The members of the exact fronts become
 recipes without sizes (`heapwright._explore.portfolio`), and these are ranked: next is always the one that adds most
-hypervolume, averaged over programs. What the list comes to is told for each trace by a list learnt without its program.
+hypervolume, averaged over programs. Its result is reported for each trace by a list learnt without its program.
 docs/spaces.md shows it.
 """
 
@@ -31,19 +31,19 @@ FOLDERS = (
     HERE.parents[1] / "shared" / "data" / "heap",
 )
 CALLS = 8_000
-"""So much of each trace is replayed: its beginning."""
+"""The share of each trace that is replayed: its beginning."""
 
 LONGEST = 200
 """Recipes that a list has."""
 
 AFTER = (5, 10, 20, 50, 100, 200)
-"""Replays after which hypervolumes are told."""
+"""Replays after which hypervolumes are printed."""
 
 FIRST = 20
-"""So many recipes are chosen with hindsight, too, to tell what an order could reach."""
+"""The number of recipes chosen with hindsight, too, to show what an order could reach."""
 
 PROGRAMS = {"mosquitto_broker": "mosquitto", "lighttpd_server": "lighttpd", "coapserver": "coap"}
-"""Of traces whose name does not tell it."""
+"""Of traces whose name does not have it."""
 
 OBJECTIVES = ("footprint_bytes", "accesses")
 
@@ -111,7 +111,7 @@ class Trace:
     whole_trusted: float
 
     def of(self, may_ship: NDArray[np.bool_]) -> Trace:
-        """The same with nothing but what may ship, before the front of what is not doubted."""
+        """The same with nothing but what may ship, before the front of what has no low confidence."""
         return replace(self, costs=np.where(may_ship[:, np.newaxis], self.costs, np.inf), whole=self.whole_trusted)
 
     def reached(self, ranked: Sequence[int]) -> list[float]:
@@ -134,9 +134,9 @@ def explored(path: Path, cache: Path, jobs: int) -> tuple[hw.Trace, Path]:
 
 
 def names_of(study: hw.Study, trace: hw.Trace, levels: hw.default_space.Levels) -> set[str]:
-    """What lies on a front or nearly there, without sizes, as JSON: of the many that are alike, which holds elsewhere?
+    """What lies on a front or nearly there, without sizes, as JSON: of many equal ones, which holds elsewhere?
 
-    Of all recipes, and of those whose design is not doubted.
+    Of all recipes, and of those whose design has no low confidence.
     """
     combined = study.combined
     texts, result = study.recipe_texts(), set()
@@ -155,7 +155,7 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.default_space.Levels) 
 
 
 NEAR = 1.005
-"""What needs so many times what a member of the front does is nearly there."""
+"""What needs this many times what a member of the front does is nearly there."""
 
 MOST_NEAR = 100
 """The nearest of a front that are candidates for the list."""
@@ -187,7 +187,7 @@ def known_of(
 
 
 def ranked(known: Sequence[Trace], candidates: Sequence[int], most: int) -> list[int]:
-    """Recipes, the next always the one that adds most; what each adds only ever falls, so few are looked at again."""
+    """Recipes, the next always the one that adds most; what each adds only ever falls, and few are looked at again."""
     programs = [item.program for item in known]
     weights = [1 / (item.whole * programs.count(item.program)) for item in known]
     stairs = [Staircase(item.reference) for item in known]
@@ -217,7 +217,7 @@ def ranked(known: Sequence[Trace], candidates: Sequence[int], most: int) -> list
 
 
 def near_of(study: Path, trace: hw.Trace, levels: hw.default_space.Levels) -> set[str]:
-    """The same, kept beside the study."""
+    """The same, kept next to the study."""
     kept = study.with_suffix(".json")
     if not kept.exists():
         kept.write_text(json.dumps(sorted(names_of(hw.open_study(study), trace, levels))), encoding="utf-8")
@@ -251,7 +251,7 @@ def toml(told: Sequence[Mapping[str, Any]], kept_out: hw.portfolio.HeldOutScore)
     """The file that ships."""
     facts = [f"{key} = {value}" for key, value in asdict(kept_out).items()]
     recipes = [f"    {inline(item)}," for item in told]
-    head = "# What the fronts of other programs' traces taught, the best first; written by bench/teach.py."
+    head = "# Learnt from the fronts of other programs' traces, the best first; written by bench/teach.py."
     return "\n".join([head, "recipes = [", *recipes, "]", "", "[kept_out]", *facts, ""])
 
 
@@ -266,7 +266,7 @@ def inline(value: Any) -> str:
 
 @dataclass
 class Learning:
-    """What a list is learnt from: recipes without sizes, which of them are not doubted, which of these rot; traces."""
+    """What a list is learnt from: recipes without sizes, which have no low confidence, which fragment; traces."""
 
     every: list[str]
     trusted: NDArray[np.bool_]
@@ -288,7 +288,7 @@ class Learning:
         return [at for at, text in enumerate(self.every) if counts.get(text, 0) >= FEWEST]
 
     def best(self, item: Trace, count: int) -> float:
-        """The share that so many of the same candidates reach, chosen on the trace itself: no order does better."""
+        """The share that `count` of the same candidates reach, chosen on the trace itself: no order does better."""
         return item.reached(ranked([item], self.candidates(item.program), count))[-1]
 
     def stress(self, kept: Path) -> None:
@@ -320,14 +320,14 @@ ENDURED = ("dnsmasq_a",)
 """Traces on which it is tried which recipes last."""
 
 ROUNDS = 3
-"""So often is tried what came into the list in the place of what does not."""
+"""How often what came into the list is tried in the place of what did not."""
 
 YEARS = 100_000
 """Calls of a loop."""
 
 
 def judged(learning: Learning, picks: int, scratch: Path) -> tuple[list[list[float]], list[tuple[float, float]]]:
-    """By lists that a trace's program had no part in: hypervolumes after `AFTER`, and of so many what picks need.
+    """By lists that a trace's program had no part in: hypervolumes after `AFTER`, and of `picks` picks what they need.
 
     The last hypervolume is of the best `FIRST` of the same recipes, chosen with hindsight.
     """
@@ -365,7 +365,7 @@ def summary(shares: Sequence[Sequence[float]], needed: Sequence[tuple[float, flo
 def kept_out_of(
     shares: Sequence[Sequence[float]], needed: Sequence[tuple[float, float]], known: Mapping[str, Trace]
 ) -> hw.portfolio.HeldOutScore:
-    """What is told of answers on traces kept out."""
+    """What is reported of answers on traces kept out."""
     middle, high = (np.percentile(np.array(needed), share, axis=0).round(4).tolist() for share in (50, 90))
     reached = np.array(shares)[:, len(AFTER) - 1]
     return hw.portfolio.HeldOutScore(
@@ -389,7 +389,7 @@ GOOD = 0.99
 @click.option("--cache", type=click.Path(path_type=Path), required=True, help="Keep studies here.")
 @click.option("--only", default="", help="Traces whose name holds this.")
 @click.option("--cached", is_flag=True, help="Only traces whose study is in the cache.")
-@click.option("--picks", type=click.IntRange(min=0), default=20, show_default=True, help="Judge so many picks.")
+@click.option("--picks", type=click.IntRange(min=0), default=20, show_default=True, help="Judge this number of picks.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the list, learnt on all traces, here.")
 def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Path | None) -> None:

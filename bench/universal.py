@@ -1,4 +1,4 @@
-"""Which recipes tuned to nobody are best, and is the zoo's advice among them? bench/robustness.md has the answer.
+"""Which untuned recipes are best, and is the zoo's advice among them? bench/robustness.md has the answer.
 
     .venv/bin/python bench/universal.py learn --cache FOLDER    # the universal front: an hour or two
     .venv/bin/python bench/universal.py judge --cache FOLDER    # on recordings that had no part in it
@@ -52,17 +52,17 @@ BESIDE = (
     "tlsf",
     "half-fit",
 )
-"""The zoo's that are told beside: what is recommended, and what others would take."""
+"""The zoo's that are printed as well: what is recommended, and what others would take."""
 
 ENDURED = ("mosquitto_broker", "dnsmasq_a", "lua_a")
-"""Learning traces whose sizes endurance draws from."""
+"""Learning traces whose sizes stress tests draw from."""
 
 NEEDS = ("footprint_bytes", "accesses")
 WORKLOADS = ("drr", "easyport")
 HASH = re.compile("[0-9a-f]{12}")
 SEEDS = (0, 1, 2)
 CALLS = 1_000_000
-"""Calls of a loop of endurance."""
+"""Calls of a loop of the stress test."""
 
 Floats = NDArray[np.float64]
 
@@ -103,7 +103,7 @@ def read(name: str) -> hw.Trace:
 
 
 def weights(programs: Sequence[str]) -> Floats:
-    """Each program counts alike, float64[traces]."""
+    """Each program has the same weight, float64[traces]."""
     result = np.array([1 / programs.count(program) for program in programs])
     return np.asarray(result / result.sum())
 
@@ -137,7 +137,7 @@ SHAPES += [(1024, 4, 0), (2048, 4, 0)]
 
 
 def _generals(few: bool = False) -> Iterator[Any]:
-    """Best fit through exact bins with and without a victim, and good fit."""
+    """Best fit through exact bins with and without a last remainder, and good fit."""
     exact: dict[str, Any] = {"bins": "exact", "fit": "best", "search_most": MOST}
     victims, closes = ((256, 2000), (0, 1)) if few else ((64, 128, 256, 512, 1000, 2000), (0, 1, 2, 4, 8, 30))
     for linear, steps, most in SHAPES[3::4] if few else SHAPES:
@@ -210,7 +210,7 @@ def _mean(values: Floats, failed: Floats, share: Floats) -> Floats:
 
 
 def lasting(front: Front, kept: Path, near: float) -> list[int]:
-    """The members of the front once all that rots is taken out, rows of the recipes; what was tried is kept."""
+    """The members of the front once all that fragments is taken out, rows of the recipes; what was tried is kept."""
     info: dict[str, bool] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     read = [hw.read_trace(traces()[name][1]) for name in ENDURED]
     remaining = front.costs[:, 0] <= LITTLE * front.costs[:, 0].min()
@@ -222,7 +222,8 @@ def lasting(front: Front, kept: Path, near: float) -> list[int]:
         if not waiting:
             return members
         click.echo(
-            f"{len(members)} members, {len(waiting)} to try, {sum(not item for item in info.values())} rot", err=True
+            f"{len(members)} members, {len(waiting)} to try, {sum(not item for item in info.values())} fragment",
+            err=True,
         )
         with ThreadPoolExecutor(2) as pool:
             for row, stable in zip(
@@ -238,7 +239,7 @@ def _lasts(recipe: hw.Recipe, read: Sequence[hw.Trace]) -> bool:
 
 
 def members_of(costs: Floats, left: NDArray[np.bool_], near: float) -> list[int]:
-    """Rows that no other beats by so many times in both."""
+    """Rows that no other beats by this factor in both."""
     rows = np.flatnonzero(left)
     rows = rows[np.lexsort((costs[rows, 1], costs[rows, 0]))]
     result, fewest = [], np.inf
@@ -365,10 +366,10 @@ def _with_error(differences: Floats, programs: Mapping[str, str]) -> str:
 
 
 LITTLE = 1.15
-"""What needs so many times the least memory is on no front."""
+"""What needs this many times the least memory is on no front."""
 
 NEAR = 1.02
-"""A member of the front has so many times fewer accesses than one with less memory."""
+"""A member of the front has this many times fewer accesses than one with less memory."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether the zoo's heaps last: writes src/heapwright/_recipes/zoo/endurance.csv, which `heapwright zoo` reads.
+"""Whether the heaps of the zoo are stable in long runs: writes the table that `heapwright zoo` reads.
 
 Each heap runs the loops of `heapwright stress` on the broker's trace, ten million calls where a call is bounded and one
 million where it may walk. Some fifteen minutes.

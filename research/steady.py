@@ -25,7 +25,7 @@ PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
 
 STOPS = 21
 WITHIN = 1.01
-"""More memory may give so many times the accesses: less is told of no heap."""
+"""More memory may give this many times the accesses: less is not reported of any heap."""
 
 
 def devices(folder: Path) -> dict[str, list[Path]]:
@@ -39,7 +39,7 @@ def devices(folder: Path) -> dict[str, list[Path]]:
 
 
 def space_of(traces: Sequence[hw.Trace], recipes: int) -> hw.Space:
-    """So many recipes of the default space, and the zoo."""
+    """Recipes of the default space, and the zoo."""
     every = [item for item in hw.Space.default(traces).recipes() if not item.name]
     return hw.Space([random.Random(1).sample(every, min(recipes, len(every)))])
 

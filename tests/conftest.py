@@ -80,7 +80,7 @@ def tables_are_read_by_one() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What was compiled for a target, or beside a proof, is not compiled again in this run."""
+    """What was compiled for a target, or with a proof, is not compiled again in this run."""
     with kept_builds.keeping(tmp_path_factory.getbasetemp()):
         yield
 
@@ -109,7 +109,7 @@ def forks() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of real traces and packet tables kept beside the repository; they are not part of it.
+    """Folder of real traces and packet tables kept next to the repository; they are not part of it.
 
     Where they are, CI has to find them. The public host cannot have them.
     """

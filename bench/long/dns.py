@@ -155,7 +155,7 @@ async def _upstream(run: Run, port: int) -> None:
 
 
 def _answer(query: bytes) -> bytes:
-    """What the name has, or that there is no such name: the same each time, whatever the seed."""
+    """What the name has, or that there is no such name: the same each time, for any seed."""
     end = HEADER.size
     while query[end]:
         end += query[end] + 1

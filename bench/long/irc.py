@@ -20,7 +20,7 @@ def record(run: Run) -> None:
         "inspircd.conf",
         f"""
 <server name="irc.device.local" description="a server" network="Local" id="001">
-<admin name="nobody" email="nobody@device.local">
+<admin name="person" email="person@device.local">
 <bind address="{HOST}" port="{run.port}" type="clients">
 <connect allow="*" timeout="30" useident="no" resolvehostnames="no" pingfreq="60" hardsendq="200K" softsendq="100K"
  recvq="20K" threshold="10000" commandrate="1000000000" fakelag="no" localmax="100" globalmax="100" maxchans="40">

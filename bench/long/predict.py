@@ -5,9 +5,9 @@ another seed. The need of a recipe is its footprint on the long run. It is predi
 on perturbed copies of it, by the stress test's growth, and on resampled futures. Compared by Spearman's rank
 correlation: over all recipes, and over those that need at most `NEAR` times the least.
 
-Recipes: the zoo at alignment 8, exact bins with six sizes of victim, and recipes of the default space near the Pareto
-front of footprint and accesses on the recording. Those that refuse a request on the recording or on the long run, or
-need more than `FAR` times the least on the recording, are left out: nobody would choose them.
+Recipes: the zoo at alignment 8, exact bins with six last remainders, and recipes of the default space near the Pareto
+front of footprint and accesses on the recording. Recipes that refuse a request on the recording or on the long run, or
+need more than `FAR` times the least on the recording, are left out: no one would choose them.
 
     python bench/long/predict.py FOLDER NAME... --cache FOLDER
 
@@ -33,7 +33,7 @@ TRIED = 500
 """Recipes of the default space that are replayed on the recording to find some near the front."""
 NEAREST, FURTHER = 22, 12
 """How many recipes nearest to the front are compared, and how many at random of the 120 that follow."""
-VICTIMS = (0, 68, 260, 516, 1004, 2000)
+REMAINDERS = (0, 68, 260, 516, 1004, 2000)
 EXACT = 'align = 8\n[[pool]]\nkind = "general"\nbins = "exact"\nbins_per_octave = 2\nfit = "best"\nsearch_most = 16\n'
 
 Needs = dict[str, float]
@@ -100,7 +100,7 @@ def recipes_near(trace: hw.Trace) -> dict[str, hw.Recipe]:
     """The recipes that are compared."""
     space = hw.Space.default([trace])
     zoo = {recipe.name or id: recipe for id, recipe in space.zoo.items()}
-    zoo |= {f"victim {size}": hw.Recipe.parse(f"{EXACT}victim_up_to = {size}\n") for size in VICTIMS}
+    zoo |= {f"remainder {size}": hw.Recipe.parse(f"{EXACT}victim_up_to = {size}\n") for size in REMAINDERS}
     draw = random.Random(7)
     others = [recipe for recipe in space.recipes() if recipe.hash not in space.zoo]
     costs: list[tuple[hw.Recipe, float, float]] = []
@@ -192,13 +192,15 @@ def main(folder: Path, names: tuple[str, ...], cache: Path, chosen: tuple[str, .
             peak = max(needs[".peak"] for needs in made) / pair.needs("a", lambda: pair.trace("a"))[".peak"]  # noqa: B023
             score = correlation(predicted, needed), correlation(predicted[near], needed[near])
             scores.setdefault(label, []).append(score)
-            victims = [predicted[keys.index(f"victim {size}")] for size in VICTIMS if f"victim {size}" in keys]
-            text = " ".join(f"{size / min(victims):.3f}" for size in victims)
-            click.echo(f"  {label:24} all {score[0]:.3f}  near {score[1]:.3f}  peak x {peak:.2f}  victims {text}")
-        if all(f"victim {size}" in keys for size in VICTIMS):
-            victims = [real[f"victim {size}"] for size in VICTIMS]
+            remainders = [
+                predicted[keys.index(f"remainder {size}")] for size in REMAINDERS if f"remainder {size}" in keys
+            ]
+            text = " ".join(f"{size / min(remainders):.3f}" for size in remainders)
+            click.echo(f"  {label:24} all {score[0]:.3f}  near {score[1]:.3f}  peak x {peak:.2f}  rests {text}")
+        if all(f"remainder {size}" in keys for size in REMAINDERS):
+            remainders = [real[f"remainder {size}"] for size in REMAINDERS]
             click.echo(
-                f"  {'long run':24} {'':38} victims {' '.join(f'{size / min(victims):.3f}' for size in victims)}"
+                f"  {'long run':24} {'':38} rests {' '.join(f'{size / min(remainders):.3f}' for size in remainders)}"
             )
     for label, result in scores.items():
         every, near_ = np.array(result).T

@@ -48,7 +48,7 @@ async def _origin(run: Run, port: int) -> None:
 
 async def _answer(draw: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """A page with some headers; one in twenty comes late, or in pieces."""
-    # Cancelled where the clients have ended: a server of this process would tell of that as an error.
+    # Cancelled where the clients have ended: a server of this process would report that as an error.
     with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
         requested = await reader.readuntil(b"\r\n\r\n")
         headers = "".join(f"X-Field-{n}: {'v' * draw.randrange(4, 80)}\r\n" for n in range(draw.randrange(2, 12)))

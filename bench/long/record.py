@@ -18,7 +18,7 @@ import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-# Files of this folder are modules of `long`, as its record.py is not the one beside the folder.
+# Files of this folder are modules of `long`, as its record.py is not the one next to the folder.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from long.programs import PROGRAMS
@@ -51,7 +51,7 @@ def record(name: str, kind: str, out: Path, requests: int | None = None) -> Path
     if requests is None:
         requests = program.long if kind == "long" else program.short
     load = importlib.import_module(f"long.{program.load}")
-    # Beside the trace: raw recordings are large, and where temporary files lie may be small.
+    # Next to the trace: raw recordings are large, and where temporary files lie may be small.
     with tempfile.TemporaryDirectory(prefix=f".{name}_{kind}-", dir=out) as folder:
         run = Run(Path(folder), SEEDS[kind], requests)
         (getattr(load, f"record_{name}", None) or load.record)(run)

@@ -67,7 +67,7 @@ class Run:
         self.port = free_port()
 
     def random(self, *names: object) -> random.Random:
-        """Random numbers of one client: the same in each run of a seed, whatever the other clients draw."""
+        """Random numbers of one client: the same in each run of a seed, no matter what the other clients draw."""
         return random.Random(" ".join(map(str, (self.seed, *names))))
 
     def file(self, name: str, text: str | bytes) -> Path:
@@ -115,22 +115,22 @@ class Run:
         if not self.trace.exists():
             raise RuntimeError(f"{command[0]}: no trace:\n{_output(self.folder, self.port).read_text()[-2000:]}")
 
-    def traffic(self, clients: Sequence[Awaitable[None]], beside: Sequence[Awaitable[None]] = ()) -> None:
+    def traffic(self, clients: Sequence[Awaitable[None]], readers: Sequence[Awaitable[None]] = ()) -> None:
         """Run clients until each has asked all that it asks, or MOST_SECONDS are over.
 
         Args:
             clients: those with a number of requests.
-            beside: those that go on until the others have ended, such as readers.
+            readers: clients that go on until the others have ended.
         """
-        asyncio.run(_traffic(clients, beside))
+        asyncio.run(_traffic(clients, readers))
 
     def shares(self, clients: int) -> list[int]:
         """How many of the requests each client makes."""
         return [self.requests // clients + (number < self.requests % clients) for number in range(clients)]
 
 
-async def _traffic(clients: Sequence[Awaitable[None]], beside: Sequence[Awaitable[None]]) -> None:
-    others = [asyncio.ensure_future(item) for item in beside]
+async def _traffic(clients: Sequence[Awaitable[None]], readers: Sequence[Awaitable[None]]) -> None:
+    others = [asyncio.ensure_future(item) for item in readers]
     asking = [asyncio.ensure_future(client) for client in clients]
     done, late = await asyncio.wait(asking, timeout=MOST_SECONDS)
     for item in (*late, *others):

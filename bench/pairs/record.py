@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Files of this folder are modules of `pairs`, as its record.py is not the one beside the folder.
+# Files of this folder are modules of `pairs`, as its record.py is not the one next to the folder.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from pairs import servers, tools

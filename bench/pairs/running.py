@@ -61,7 +61,7 @@ class Run:
         return path
 
     def program(self, name: str) -> Path:
-        """A script that ships beside this one."""
+        """A script that ships with this one."""
         return HERE / "programs" / name
 
     def words(self, count: int, longest: int = 12) -> list[str]:

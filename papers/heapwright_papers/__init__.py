@@ -15,7 +15,7 @@ from heapwright_papers.summary import write_summary
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 """What can be reproduced; each is a module of this package with a function `page`."""
 READ = ("drr", "easyport", "url")
-"""Those that can be read in several ways: `readings/*.toml`."""
+"""Papers that can be read in several ways: `readings/*.toml`."""
 
 
 def reproduce(
@@ -33,9 +33,9 @@ def reproduce(
         packets: folder of packet tables; without, statements about real networks are not tested. "modem" and "sensor"
             need none.
         output: folder to write to, made where there is none.
-        progress: is told in a few words what is being done.
+        progress: called with a few words on what is being done.
         reading: the name of one that takes the place of the leading one of its sentence, on the pages of READ.
-        readings: tell, too, which contests hold under each reading.
+        readings: also report which contests hold under each reading.
 
     The first page of the folder, README.md, is written from all pages that are there.
 

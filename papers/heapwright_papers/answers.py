@@ -40,7 +40,7 @@ def near(ours: float, theirs: float, tolerance: float = 0.1) -> bool:
 
 
 class AbsentError(Exception):
-    """What a page did without was asked for something; its text says what lacks."""
+    """Something was requested that a page did without; the text says what is missing."""
 
 
 class Absent:
@@ -65,7 +65,7 @@ FACTOR = 2
 def band(result: float, stated: float) -> int:
     """Where a reduction in per cent stands to the paper's: 0 if both parts are within FACTOR of it, else -1 or 1.
 
-    A smaller one is 0 within a tenth of the paper's, too, as any number: its sentence tells nothing of what is left.
+    A smaller one is 0 within a tenth of the paper's, too, as any number: its sentence leaves out what remains.
     """
     parts = ((100 - result) / (100 - stated), result / stated)
     if all(1 / FACTOR <= part <= FACTOR for part in parts) or (result < stated and near(result, stated)):
@@ -103,7 +103,7 @@ def _ranks(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
 _PYTHONS = (abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, next, range, round, set, sorted, str)
 _MORE = (sum, tuple, zip, mean, median, pairwise, band, between, listed, near, percent, span)
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {one.__name__: one for one in (*_PYTHONS, *_MORE)}
-"""What an expression may call, beside what the page hands over."""
+"""What an expression may call, in addition to what the page hands over."""
 
 
 @cache
@@ -136,7 +136,7 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
     """What is found here, the verdict, and on which traffic, of an answer in a statement's TOML.
 
     Args:
-        answer: its keys, as README.md tells them, all but `here` optional.
+        answer: its keys, as README.md lists them, all but `here` optional.
         names: the page's results.
 
     Raises ValueError for another key.

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class CaseRun:
     """The runs of a case study, in their order, and the page that they fill.
 
-    The paper is read as `joint` has it, by default as `readings.leading`; `chosen_of` takes the tables that stand in
-    for the paper's networks. Raises HeapwrightError as `traffic.packet_tables`, or where no table is fit for that.
+    The paper is read as `joint` has it, by default as `readings.leading`; `chosen_of` takes the tables that replace
+    the paper's networks. Raises HeapwrightError as `traffic.packet_tables`, or where no table is fit for that.
 
     Attributes:
         tables: all packet tables of the folder.
-        chosen: those that stand in for the paper's networks.
+        chosen: the tables that replace the paper's networks.
         read: how the paper is read.
         forms: those of the paper's mix.
         heaps: what is tried.
@@ -60,7 +60,7 @@ class CaseRun:
         return trace
 
     def short_mix(self, packets: int) -> dict[str, Trace]:
-        """The forms of the mix in so many packets, with the first seed."""
+        """The forms of the mix in this number of packets, with the first seed."""
         return {form.name: self.workload(form.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for form in self.forms}
 
     def try_heaps(self, **more: Recipe) -> None:

@@ -30,7 +30,7 @@ SYSTEMS = {
 }
 """The allocators of operating systems in the paper's tables, and those of the zoo that stand for them: `system`."""
 OTHERS = ("windows-ce", "symbian-rheap", "kingsley", "binary-buddy", "tlsf", "victim-bins")
-"""Of the zoo, beside the paper's: those that its section 2 names, and two of today."""
+"""Of the zoo, in addition to the paper's: those that its section 2 names, and two of today."""
 
 REAL, MIX = "real networks", "the paper's mix"
 LEAST_PACKETS = 10_000
@@ -47,7 +47,7 @@ class Case:
 
     Attributes:
         packets: of each network or trace.
-        traces: how many networks stand in for the paper's, and how many forms its mix has.
+        traces: how many networks replace the paper's, and how many forms its mix has.
         dominant: bytes of the IP packets that are most frequent in the paper's mix.
         explored_packets: of each network on which the full space is explored, `explored_recipes` of it.
         grid_packets: of each trace of the mix on which the uses of the four techniques are tried.
@@ -77,7 +77,7 @@ class Case:
         return {row: rows[row].recipe(row, self.proposed) for row in (*SYSTEMS, PROPOSED)}
 
     def heaps(self) -> dict[str, Recipe]:
-        """Those of all readings, by the names of `read_name`, and allocators that are not in the paper's table."""
+        """The allocators of all readings, by the names of `read_name`, and those not in the paper's table."""
         results = {name: item.recipe(row, self.proposed) for name, (row, item) in as_read().items()}
         return results | {name: zoo(name) for name in OTHERS} | {RANDOM: random_recipe(self.proposed)}
 
@@ -114,7 +114,7 @@ MUTANTS = ("windows-ce", "kingsley", "tlsf", RANDOM)
 
 
 def mutants(page: str) -> dict[str, Recipe]:
-    """Those of MUTANTS by name; the random one is drawn for the page."""
+    """The allocators of MUTANTS by name; the random one is drawn for the page."""
     return {name: random_recipe(page) if name == RANDOM else zoo(name) for name in MUTANTS}
 
 
@@ -146,7 +146,7 @@ class Run:
 
 
 Value = Callable[[Run, str], float]
-"""What is told of a heap on a run."""
+"""The numbers of a heap on a run."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class Ranking(NamedTuple):
 
 
 def stands(trial: Trial, value: Value) -> Ranking:
-    """That of our numbers, over the systems that have them."""
+    """The average of our numbers, over the systems that have them."""
     return Ranking({heap: trial.average(heap, value) for heap in (*known(trial, value), PROPOSED)})
 
 
@@ -120,7 +120,7 @@ def stands(trial: Trial, value: Value) -> Ranking:
 
 
 def heap_row(heap: str, trial: Trial) -> list[str]:
-    """Fragmentation and instructions of an allocator, on average and on each trace; marked where these are told."""
+    """Fragmentation and instructions of an allocator, on average and on each trace; marked if these are reported."""
     counted = trial.counted
     info = {run.name for run in counted.runs if heap in run.instructions and not run.instructions[heap].exact}
     wasted = _cells(trial, heap, fragmentation) if trial.served(heap) else _dashes(trial)
@@ -186,7 +186,7 @@ def _averages(case: Case) -> Iterator[tuple[str, float, Sequence[float], int, st
 
 
 def _differs(printed: float, cells: Sequence[float], digits: int) -> bool:
-    """Whether an average is not that of its cells, rounded to so many digits."""
+    """Whether an average is not that of its cells, rounded to `digits` digits."""
     exact = sum((Decimal(str(cell)) for cell in cells), Decimal(0)) / len(cells)
     return exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP) != Decimal(f"{printed:.{digits}f}")
 
@@ -196,7 +196,7 @@ _NEAR = 0.6
 
 
 def _reductions(case: Case, what: str, of: int, claimed: tuple[float, float]) -> str:
-    """Those in the table, in per cent, by allocator and column and of the averages, beside what the text claims."""
+    """The differences in the table, in per cent, by allocator and column and of averages, with what the text claims."""
     values = {heap: row[of] for heap, row in case.rows.items()}
     own, usual = values[PROPOSED], 100 * (1 - values[PROPOSED][0] / values[AVERAGE][0])
     cells = {

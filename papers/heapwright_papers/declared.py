@@ -39,7 +39,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any] | str | int] = {
     "rank_correlation": rank_correlation,
     "zoo": zoo,
 }
-"""What the expressions of a page see beside those of `answers`."""
+"""What the expressions of a page see in addition to the names of `answers`."""
 
 
 def page_of(name: str) -> Page:
@@ -49,7 +49,7 @@ def page_of(name: str) -> Page:
 
 
 def constants(name: str, module: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-    """What the page's TOML tells of the paper, by name, and the constants among its module's globals."""
+    """What the page's TOML has of the paper, by name, and the constants among its module's globals."""
     info = tables(f"pages/{name}").get("constants", {})
     return {**info, **{name: value for name, value in module.items() if name.isupper()}}
 

@@ -27,7 +27,7 @@ class Statement:
         says: the statement in our words.
         value: the paper's number, "" where it gives none.
         same_as: the id of the statement that it repeats, "" where it is the first.
-        standing: the verdict of a statement that no run decides, with what stands in for it here; else None.
+        standing: the verdict of a statement that no run decides, with what replaces it here; else None.
         answers: how the page's results answer it, on one traffic each; see `heapwright_papers.answers.judged`.
         contest: "proposed" or "systems" where it sets the proposed allocator, or systems', against others, so that it
             hangs on what the paper is read to say of them; on pages with several allocators of the paper's own the one

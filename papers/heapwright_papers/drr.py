@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CROSSED_PACKETS = 10_000
 """Of each network, under which all uses of the techniques are crossed: without coalescing lists grow long."""
 EXTRA = 16
-"""Bytes beside the data that a packet is stored with, as `heapwright workload drr` has them."""
+"""Bytes that a packet is stored with in addition to its data, as `heapwright workload drr` has them."""
 POINTS = 500
 """Of a curve over time."""
 
@@ -125,7 +125,7 @@ def _most_in_main_pool(trace: Trace) -> int:
 
 
 def _sizes(table: PacketTable) -> NDArray[np.int64]:
-    """Bytes that each packet is stored in: its data, which a queue tells in order of arrival, and EXTRA."""
+    """Bytes that each packet is stored in: its data, which a queue lists in order of arrival, and EXTRA."""
     queue = hw.workload("queue", table, count=CASE.packets, size="payload", limit=CASE.packets)
     sizes: NDArray[np.int64] = queue.size[queue.op == hw.MALLOC].astype(np.int64)
     return sizes + EXTRA

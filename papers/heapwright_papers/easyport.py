@@ -48,7 +48,7 @@ class Cloud:
 
     @classmethod
     def of(cls, study: Study) -> Cloud:
-        """Those of a study of one trace."""
+        """The results of a study of one trace."""
         combined = study.combined
         served = np.flatnonzero(combined.columns["failed"] == 0)
         keys = {*AXES.values(), "footprint_bytes"}
@@ -76,7 +76,7 @@ def fronts(study: Study, result: Cloud, trace: Trace) -> dict[str, Any]:
     Its section 2 calls fragmentation and performance "complementary objective functions" to the footprint and energy of
     the authors' earlier papers, and explores them apart.
 
-    Whether fragmentation and performance go their own ways is told as rank correlations: of fragmentation and footprint
+    Whether fragmentation and performance are independent is shown in rank correlations: of fragmentation and footprint
     over all, and of instructions and accesses over those `measured`.
     """
     pairs = {" and ".join(pair): result.front(pair).tolist() for pair in combinations(AXES, 2)}

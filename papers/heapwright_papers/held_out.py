@@ -30,7 +30,7 @@ Costs: TypeAlias = "tuple[float, float]"
 COPIES = 2
 """Perturbed copies of each network explored on, on which the balanced pick has to hold."""
 ONE_IN = 6
-"""One network in so many is explored on, the others are held out."""
+"""One network of this number is explored on, the others are held out."""
 GRID_RECIPES = 1_000
 """Uses of the four techniques that are tried, drawn at random."""
 
@@ -52,7 +52,7 @@ def explored(traces: Sequence[Trace], space: Space, **how: Any) -> Iterator[Stud
 
 
 def on_grid(proposed: str, traces: Mapping[str, Trace]) -> Metrics:
-    """Uses of the paper's techniques beside the proposed allocator, by geometric means over these traces.
+    """Uses of the paper's techniques other than the proposed allocator, by geometric means over these traces.
 
     `tried` is how many serve every request, of those drawn from `space`; `less`, how many of them take less memory, and
     how many fewer accesses; `both`, how many take less of both, and `best`, that of the least product, its ratios.

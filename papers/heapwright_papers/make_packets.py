@@ -43,7 +43,7 @@ def sizes_digest(table: PacketTable) -> str:
 
 
 def compared(table: PacketTable, told: Mapping[str, Any]) -> str:
-    """In words, how a table stands to what `packets.toml` tells of it; it begins with "agrees" where it does."""
+    """In words, how a table compares with what `packets.toml` says of it; it begins with "agrees" where it does."""
     if digest(table) == told["digest"]:
         return "agrees"
     if sizes_digest(table) == told.get("sizes"):
@@ -80,13 +80,13 @@ def _unpacked(file: Path, folder: Path) -> Path:
         return Path(archive.extract(inside[0], folder))
 
 
-def make(named: Mapping[str, Mapping[str, Any]], folder: Path, tell: Callable[[str], None]) -> bool:
-    """Make each table that has a `capture`, and tell a line of each.
+def make(named: Mapping[str, Mapping[str, Any]], folder: Path, report: Callable[[str], None]) -> bool:
+    """Make each table that has a `capture`, and report a line of each.
 
     Args:
         named: what `packets.toml` holds: by the table's name its `packets`, `digest`, `sizes` and `capture`, a URL.
         folder: where the tables are written, made where there is none.
-        tell: is given the lines.
+        report: is called with each line.
 
     Returns whether all that were made agree, and some were.
     """
@@ -94,7 +94,7 @@ def make(named: Mapping[str, Mapping[str, Any]], folder: Path, tell: Callable[[s
     agree = []
     for name, info in named.items():
         if "capture" not in info:
-            tell(f"{name}: not made; no capture is named for it: {info['from']}")
+            report(f"{name}: not made; no capture is named for it: {info['from']}")
             continue
         try:
             with TemporaryDirectory() as there:
@@ -104,7 +104,7 @@ def make(named: Mapping[str, Mapping[str, Any]], folder: Path, tell: Callable[[s
         except HeapwrightError as error:
             result = f"not made; {error}"
         agree.append(result.startswith("agrees"))
-        tell(f"{name}: {result}")
+        report(f"{name}: {result}")
     return all(agree) and bool(agree)
 
 

@@ -1,4 +1,4 @@
-"""What pages tell beside a replay: counts and code bytes on a Cortex-M3.
+"""What pages report in addition to a replay: counts and code bytes on a Cortex-M3.
 
 Each is None where this machine lacks the tools, and a page then has a dash: `cell`.
 """
@@ -79,13 +79,13 @@ def versions() -> str:
 
 
 def on_target(recipe: Recipe, *traces: Trace, arena: int | None = None) -> list[dict[str, Any]] | None:
-    """What `heapwright measure` tells on each trace, with code sizes at -Os alone; None where nothing can measure."""
+    """What `heapwright measure` reports on each trace, with code sizes at -Os alone; None where nothing can measure."""
     setting = session()
     return None if setting is None else replace(setting, arena=arena).measure(recipe, traces, ("Os",))
 
 
 MOST_ACCESSES = 20_000_000
-"""A heap that makes more of them is followed for this many; its instructions are told from all its accesses."""
+"""A heap that makes more of them is followed for this many; its instructions are estimated by all its accesses."""
 
 
 class Instructions(NamedTuple):
@@ -98,7 +98,7 @@ class Instructions(NamedTuple):
 def instructions(
     recipe: Recipe, traces: Sequence[Trace], accesses: Sequence[float]
 ) -> list[Instructions | None] | None:
-    """Instructions on each trace, on which the heap makes so many accesses; None where a request is refused.
+    """Instructions on each trace, on which the heap makes these accesses; None where a request is refused.
 
     None for all where nothing can measure.
     """
@@ -122,7 +122,7 @@ def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, acces
 def code_sizes(
     recipe: Recipe, levels: Sequence[str], entries: tuple[str, ...] = ("malloc", "free")
 ) -> dict[str, Any] | None:
-    """What `hw.Session.sizes` tells of these calls at each level of optimisation; None without a compiler."""
+    """What `hw.Session.sizes` reports of these calls at each level of optimisation; None without a compiler."""
     setting = session()
     return None if setting is None else setting.sizes(recipe, entries, levels)
 

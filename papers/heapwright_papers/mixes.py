@@ -1,7 +1,7 @@
 """Traffic with the paper's own mix of sizes, and with the forms of memory use that its Figure 3 shows.
 
 Mamagkakis et al. 2006 publish which sizes dominate, their share, how many others there are, and five forms of memory
-use. `heapwright._traffic.synthetic` draws the packets; only their times are laid anew, by how busy the link is.
+use. `heapwright._traffic.synthetic` draws the packets; only their times are set again, by how busy the link is.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mix:
     flows: int = 2000
 
     def packets(self, count: int, seed: int) -> PacketTable:
-        """So many packets; the same for the same seed."""
+        """`count` packets; the same for the same seed."""
         small, large = self.dominant
         random = np.random.default_rng(seed)
         between = np.sort(random.choice(np.arange(small + 1, large), self.others, replace=False))

@@ -56,7 +56,7 @@ class Swaps:
     Attributes:
         contexts: bytes that the instance holds when a swap begins.
         connected: which of the swaps are of connected calls.
-        copy: instructions to copy a byte; None where this machine cannot tell.
+        copy: instructions to copy a byte; None if this machine cannot measure them.
     """
 
     contexts: NDArray[np.int64]
@@ -77,7 +77,7 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Results:
-    """All that the page tells; orders by fit and order, splits by the way of coalescing."""
+    """All that the page reports; orders by fit and order, splits by the way of coalescing."""
 
     traces: list[Trace]
     heaps: dict[str, Metrics]
@@ -91,7 +91,7 @@ class Results:
         return mean(float(item[part] / item.physical) for item in self.heaps[label].peaks)
 
     def length(self, calls: int, fit: str, coalesce: str = "immediate") -> Metrics:
-        """The runs of so many calls."""
+        """The runs of this number of calls."""
         return next(item for item in self.lengths if (item.calls, item.fit, item.coalesce) == (calls, fit, coalesce))
 
 
@@ -222,7 +222,7 @@ def _walking(fit: str, coalesce: str) -> Recipe:
 
 
 def _length(traces: Sequence[Trace], calls: int, fit: str, coalesce: str) -> Metrics:
-    """One way of coalescing in runs of so many modem calls, a value for each seed."""
+    """One way of coalescing in runs of this number of modem calls, a value for each seed."""
     recipe = _walking(fit, coalesce)
     accesses = [float(replayed(trace, recipe)["accesses"] or 0) / len(trace) for trace in traces]
     peaks = [peak(trace, recipe) for trace in traces]

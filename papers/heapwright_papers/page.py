@@ -1,4 +1,4 @@
-"""A page about one paper: its tables and figures beside ours, and which of its claims hold here; Markdown and HTML."""
+"""A page about one paper: its tables and figures next to ours, and which of its claims hold here; Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def decided(self) -> bool:
-        """Whether it answers a claim, and does not only show a table or tell what stands in for a machine."""
+        """Whether it answers a claim, and does not only show a table or say what replaces a machine."""
         return self.verdict.kind in DECIDED
 
     @property
@@ -62,7 +62,7 @@ class Finding:
         return self.verdict.kind in _HOLDING
 
     def as_claim(self) -> dict[str, Any]:
-        """As `reproduce` tells it in JSON."""
+        """As `reproduce` prints it in JSON."""
         verdict = self.verdict
         return {
             "id": self.statement.id,
@@ -110,7 +110,7 @@ class Page:
     _figures: list[hw.figure.Figure] = field(default_factory=list)
 
     def traffic(self, traffic: Mapping[str, PacketTable | Trace]) -> None:
-        """Name packet tables or traces that the page uses; its head then tells the size and digest of each."""
+        """Name packet tables or traces that the page uses; its head then has the size and digest of each."""
         self._traffic |= traffic
 
     def text(self, markdown: str) -> None:
@@ -192,7 +192,7 @@ class Page:
         return f"{self.title}: tables and text"
 
     def _found(self) -> dict[str, Any]:
-        """What the first page and the appendix of all tell of this one."""
+        """What the first page and the common appendix say of this one."""
         results: dict[str, Any] = {
             "page": self.name,
             "title": self.title,
@@ -241,7 +241,7 @@ _ROWS = ("", "read as", "the paper", "here", "ratio")
 
 
 def _led(lead: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
-    """The sentence at the top of a page, and its table of the paper's numbers beside ours."""
+    """The sentence at the top of a page, and its table of the paper's numbers next to ours."""
     info = [sentence(lead["sentence"], names)]
     if "rank" in lead:
         with suppress(*_LACKING):

@@ -20,7 +20,7 @@ from heapwright_papers.answers import evaluate, sentence
 from heapwright_papers.documents import merged, tables
 
 WIDTH = 540
-"""Unless a figure tells its `pixels`: at the width of a phone the words are still three quarters of their size."""
+"""Unless a figure sets its `pixels`: at the width of a phone the words are still three quarters of their size."""
 _LOOKS = ("BLUE", "VERMILLION", "INK", "SOFT", "CLOUD", "SI", "quantity")
 _TYPES = {"Q": "quantitative", "N": "nominal"}
 _OWN = {"name", "title", "note", "let", "when", "panels", "spacing", "pixels", "form"}

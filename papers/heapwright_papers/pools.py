@@ -34,7 +34,7 @@ SEGMENTS = (16, 32, 64, 128, 256, 512, 1024)
 TOTALS = (64 * 1024, 512 * 1024)
 """Usable bytes of experiment 5's pools; the second is also that of experiment 4's first configuration."""
 BUFFER_HEADERS = (0, 8)
-"""Bytes of data that a fixed pool keeps for each buffer, in experiment 5; the paper does not tell."""
+"""Bytes of data that a fixed pool keeps for each buffer, in experiment 5; the paper does not give it."""
 
 VARIABLE, INDEXED, FIXED = "variable pool", "variable pool, indexed", "fixed pool"
 SERIES = ("admission", "pool utilisation", "utilisation", "utility")
@@ -214,7 +214,7 @@ def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> Metric
 
 
 MUTANTS_OF = 20
-"""Other allocators in the pools' places meet one in so many of the requests."""
+"""Other allocators in the pools' places meet one in this number of requests."""
 
 
 def page(packets: Path | None, progress: Callable[[str], None], requests: int = REQUESTS) -> Page:

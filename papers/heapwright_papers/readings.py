@@ -3,7 +3,7 @@
 A file a sentence: `words`, the paper's own, `where` they stand, what they leave `open`, and the readings, of which
 `leads` names the one that the pages follow. A reading has a `name`, what it `says`, and in `heaps` a recipe for each
 row of the paper's tables that it is about: whole, or one of the `zoo` with other keys and those of its last pool in
-`general`; the row of the proposed allocator is that of each page. `fitted` tells what was chosen to match one of the
+`general`; the row of the proposed allocator is that of each page. `fitted` lists what was chosen to match one of the
 paper's tables, and is no evidence for that.
 """
 
@@ -38,12 +38,12 @@ class Reading:
         recipe: Recipe = zoo(given.pop("zoo", proposed))
         last = recipe.pools[-1]
         if row == "Proposed" and isinstance(last, hw.pools.General) and not last.boundary_tags:
-            return recipe  # without tags it merges along its list in order of address, whatever is read
+            return recipe  # without tags it merges along its list in order of address in every reading
         return with_general(recipe.model_copy(update=given), **general)
 
 
 def with_general(recipe: Recipe, **changes: Any) -> Recipe:
-    """A recipe with these keys of its last pool, a general one, set anew."""
+    """A recipe with these keys of its last pool, a general one, replaced."""
     *front, general = recipe.pools
     return recipe.model_copy(update={"pools": (*front, general.model_copy(update=changes))})
 

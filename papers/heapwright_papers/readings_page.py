@@ -25,7 +25,7 @@ def add_readings(
 ) -> dict[str, Any]:
     """Judge the page's statements under these readings and, where they lead, under the others and with other heaps.
 
-    `base` is what the statements' expressions see beside the trials, which have every reading's heaps. Returns what the
+    `base` is what the statements' expressions also see; the trials have every reading's heaps. Returns what the
     page's own expressions see of it: `ran`, the trials as they are read; how many contests `hold`, are `larger` than
     stated, and there are; `otherwise`, names of readings that do not lead; and for those that do `by_reading`, how many
     hold and are larger under each by its name, `at_once`, see `_at_once`, and `mutants`.

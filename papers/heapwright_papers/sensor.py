@@ -31,7 +31,7 @@ KINDS = ("malloc", "free")
 HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT = "heapLib", "memmgr", "ST_MEMMGR", "Contiki mmem", "ST_COMPACT_MEMMGR"
 MANTIS, SOS = "MantisOS", "SOS"
 FIVE = (HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT)
-"""Those that the paper measures."""
+"""Allocators that the paper measures."""
 MOVING = (MMEM, ST_COMPACT)
 FIXED_PLACE = (MEMMGR, HEAPLIB, ST)
 """Those without compaction, in the paper's order of the memory they need, most first."""
@@ -72,7 +72,7 @@ class Results:
     Attributes:
         recipes: of the allocators, by name.
         traces: the recorded ones, one each, and the random ones of each seed, by name.
-        found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
+        found: by allocator and name of the traces, one for each trace; MANTIS as well as FIVE.
         worst: by allocator, instructions of the worst calls that a search found; None without tools.
         grown: by allocator, accesses of one malloc behind each of HOLES, and of one free then.
         sizes: of their code, by level; None without a compiler.
@@ -103,7 +103,7 @@ class Results:
         return [self.mean_of(heap, name, *kinds) / self.mean_of(other, name, *kinds) for name in self.traces]
 
     def most(self, heap: str, kind: str) -> int | None:
-        """The dearest call on any trace."""
+        """The most expensive call on any trace."""
         every = [item for of in self.found[heap].values() for item in of]
         return max((item.instructions[kind][1] for item in every if item.instructions), default=None)
 
@@ -128,7 +128,7 @@ def heaps() -> dict[str, Recipe]:
 
 
 def traces(calls: int = SYNTHETIC_CALLS) -> dict[str, list[Trace]]:
-    """The recorded stand-ins, and the random traces of so many calls, one for each seed."""
+    """The recorded substitutes, and the random traces of this number of calls, one for each seed."""
     folder = Path(__file__).with_name("traces")
     results = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
     seeds = range(1, SEEDS + 1)
@@ -174,7 +174,7 @@ def largest(results: Results) -> int:
 
 
 def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], arena: int | None = None) -> Results:
-    """Allocators on all traces, in an arena of so many bytes or the largest they need, without their worst calls."""
+    """Allocators on all traces, in an arena of `arena` bytes or the largest they need, without their worst calls."""
     flat = [trace for some in given.values() for trace in some]
 
     def least(recipe: Recipe) -> list[int | None]:
@@ -228,7 +228,7 @@ def allocation_bytes(recipe: Recipe) -> int:
 
 
 def holes(count: int) -> list[tuple[int, int, int]]:
-    """Calls that leave so many holes of SMALL bytes, each between two objects."""
+    """Calls that leave this number of holes of SMALL bytes, each between two objects."""
     return [(MALLOC, id, SMALL) for id in range(2 * count)] + [(FREE, id, 0) for id in range(0, 2 * count, 2)]
 
 

@@ -1,6 +1,6 @@
 """What stands over all pages of a folder: the first page and the appendix.
 
-The first tells where each table and figure is, and how the statements stand; the appendix has every statement of the
+The first lists where each table and figure is, and how the statements stand; the appendix has every statement of the
 documents, and what the pages are made of.
 """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FIRST, BEST = hw.default_space.FITS.index({"fit": "first"}), hw.default_space.FITS.index({"fit": "best"})
 LAST = -1
-"""The last level of a technique, whichever it is."""
+"""The last level of a technique, of any kind."""
 THINNED = {"freelists": (0, 1, 2, 3), "fit": (0, 2, FIRST, 5, 7, BEST), "split": (0, 3, 6, 9), "coalesce": (0, 3, 6, 9)}
 """Levels that stand for all ten: none, full, and some between."""
 
@@ -97,7 +97,7 @@ class Grid:
         return int(self._table.shape[hw.default_space.Techniques._fields.index(technique)]) - 1
 
     def pairs(self, technique: str, without: int, used: int, beside: Extras = ANY) -> NDArray[np.int64]:
-        """int64[pairs, 2]: rows that differ in one technique alone, without it and with it; those beside `beside`."""
+        """int64[pairs, 2]: rows that differ in one technique alone, without and with it; the others as in `beside`."""
         kept = {
             name: self.last(name) if level == LAST else min(level, self.last(name)) for name, level in beside.items()
         }
@@ -247,7 +247,7 @@ _BOTH: Calls = [*_PAIR, (FREE, 1, 0)]
 
 
 def wasted(split: str) -> int:
-    """Bytes lost in a large free block that serves half of it; parts are told where the footprint grows last."""
+    """Bytes lost in a large free block that serves half of it; parts are listed at the last growth of the footprint."""
     return probe(_first_fit(split=split), [*_HOLE, (MALLOC, 2, HALF), (MALLOC, 3, 2 * LARGE)], "internal_bytes")
 
 

@@ -48,4 +48,4 @@ class Verdict:
 
 HOLDS = Verdict(Kind.HOLDS)
 LARGER = Verdict(Kind.LARGER)
-"""The order is the paper's, and the difference is beyond the band that the page tells."""
+"""The order is the paper's, and the difference is beyond the band that the page prints."""

@@ -240,7 +240,7 @@ MIX, REAL = (constants("wifi")[name] for name in ("MIX", "REAL"))
 
 
 def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
-    """Figures 1 to 3, on the paper's own mix and on every packet table of the folder; and what its rule foretells.
+    """Figures 1 to 3, on the paper's own mix and on every packet table of the folder; and what its rule predicts.
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`.
     """

@@ -102,7 +102,7 @@ def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any
     try:
         process.join(PATIENCE)
     finally:
-        if process.pid and process.is_alive():  # it waits for what a change let run on, or somebody ends this
+        if process.pid and process.is_alive():  # it waits for what a change let run on, or this is ended
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.join()
@@ -148,7 +148,7 @@ def applied(change: Change) -> Iterator[None]:
 
 
 def swapped(path: Path, code: CodeType) -> bool:
-    """Whether the changed functions could be changed where they are; a module that does otherwise is to run anew."""
+    """Whether the changed functions could be changed where they are; any other module must run again."""
     before = compile(path.read_bytes(), path, "exec")
     old, new = list(functions(before)), list(functions(code))
     if len(old) != len(new) or [*map(outside, bodies(before))] != [*map(outside, bodies(code))]:

@@ -1,4 +1,4 @@
-"""What every process of the tests does as it starts, where it is asked to: import a changed module, or record lines.
+"""What every process of the tests does as it starts, if requested: import a changed module, or record lines.
 
 Python imports `sitecustomize` at its start: `in_processes` makes one that calls `started`, and puts it on PYTHONPATH.
 Processes started with -I or with an environment of their own do neither.
@@ -43,7 +43,7 @@ def in_processes(folder: Path, variable: str, value: Path) -> dict[str, str]:
 
 
 def started() -> None:
-    """What this process is asked for."""
+    """What is requested of this process."""
     if file := os.environ.get(CHANGED):
         path, code = marshal.loads(Path(file).read_bytes())
         change(Path(path), code)
@@ -75,7 +75,7 @@ class Recording:
     """Which lines of the package each test runs in this process, and how long it takes; kept when the process ends."""
 
     now: Recording | None = None
-    """That of this process."""
+    """The recording of this process."""
 
     def __init__(self, folder: Path) -> None:
         import coverage

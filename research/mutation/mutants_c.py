@@ -1,6 +1,6 @@
 """Mutants in C: a source of the core, or of the replay engine, with one small change, and the tests that meet it.
 
-Those of the core meet tests of blocks call by call, random programs, and generated code. Those of the engine are built
+Mutants of the core meet tests of blocks call by call, random programs, and generated code. The engine's are built
 into a library of their own, which takes the place of the installed one (`changed_c.py`).
 """
 
@@ -32,7 +32,7 @@ CORE_TESTS = (
     "tests/core/test_core_fuzz.py::test_random_programs_on_random_recipes",
     "tests/core/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",
 )
-"""Of those that compile the core anew, from quick to long: until one fails."""
+"""Of the tests that compile the core again, from quick to long: until one fails."""
 
 TESTS_APART = {
     "arithmetic": ("tests/core/test_core_compile.py::test_bits_are_found_in_every_way",),
@@ -62,7 +62,7 @@ NATIVE_TESTS = (
 """Of those that replay in their own process, from quick to long."""
 
 COUNTER_TESTS = ("tests/measure/test_target.py",)
-"""What counts instructions runs beside an emulator."""
+"""What counts instructions runs next to an emulator."""
 
 PATIENCE, MOST_SECONDS = 600, 60
 """Seconds, of all tests, and of each process alone on a processor; a mutant that makes them take longer is noticed."""
@@ -84,7 +84,7 @@ class CMutant(NamedTuple):
 
     @property
     def change(self) -> str:
-        """What is changed, wherever it stands in its file."""
+        """What is changed, at any place of its file."""
         return f"{self.path.relative_to(ROOT)}: {self.before.strip()} => {self.after.strip()}"
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ def changes(code: str) -> Iterator[str]:
     if condition := re.match(r"(\s*(?:if|while) \()(.*)(\) \{)$", code):
         yield f"{condition[1]}!({condition[2]}){condition[3]}"
     if "HW_ASSERT(" in code:
-        return  # left out, what holds is missed by nobody
+        return  # left out, nothing misses what holds
     if re.match(r"\s+[\w.>\[\]-]+\(.*\);$", code) or re.match(r"\s+[\w.>\[\]-]+ [-+|&]?= .*;$", code):
         yield re.match(r"\s*", code)[0] + ";"  # type: ignore[index]
 

@@ -3,9 +3,9 @@
     .venv/bin/python research/mutation/mutants_generated.py [--mutants N] [--seed N] [HEAP...]
 
 A mutant is app_heap.c with one change: a relation, an arithmetic or bit operator, a constant one off, a condition
-negated, a statement left out, two arguments swapped. Those that do not compile, or whose object code at -O2 is that of
+negated, a statement left out, two arguments swapped. Any that do not compile, or whose object code at -O2 is that of
 the heap, are dropped; all others count. Each meets the harness of edges, first by its properties alone, then with the
-core beside it; and the proof of the bins' arithmetic. What survives is printed.
+core next to it; and the proof of the bins' arithmetic. What survives is printed.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def killed_by(recipe: Recipe, files: Mapping[str, str]) -> str:
         if has_bins(recipe) and check_bins(recipe, files).failures:
             return "bins"
         return "comparison" if check_edges(recipe, files).failures else ""
-    except HeapwrightError as error:  # it ended badly: a signal that no sanitizer tells
+    except HeapwrightError as error:  # it ended badly: a signal that no sanitizer reports
         return f"properties ({str(error)[:40]})" if "harness ended" in str(error) else ""
 
 
 def score(heap: str, count: int, seed: int, told: Counter[str]) -> None:
-    """Try so many mutants of one heap."""
+    """Try this number of mutants of one heap."""
     recipe = hw.zoo(heap)
     files = generated_files(recipe)
     source = files["app_heap.c"]
@@ -165,7 +165,7 @@ def main() -> None:
           f"{output['did not compile']} that do not compile")  # fmt: skip
     alone = by["properties"] + by["bins"]
     print(f"killed by properties {by['properties']}, by the bins' arithmetic {by['bins']}: {alone / total:.1%}")
-    print(f"killed with the core beside it: {(alone + by['comparison']) / total:.1%}; survived: {output['survived']}")
+    print(f"killed with the core next to it: {(alone + by['comparison']) / total:.1%}; survived: {output['survived']}")
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class Mutant(NamedTuple):
 
     @property
     def change(self) -> str:
-        """What is changed, wherever that line stands in its file."""
+        """What is changed, at any line of its file."""
         return f"{self.path.relative_to(PACKAGE)}: {self.line}: {self.before} => {self.after}"
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Which test runs which line of the package, in its own process and in those that it starts; kept between runs.
 
 A file of tests is run again when it, a source that its tests ran, or what all tests share has changed. As a plugin of
-pytest this module tells the recording of each process (`changed_processes.py`) which test runs.
+pytest this module passes to the recording of each process (`changed_processes.py`) which test runs.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def read(kept: Path, name: str) -> Ran | None:
 
 
 def run_anew(names: Sequence[str], scratch: Path, told: Path, jobs: int) -> None:
-    """Run files of tests; those that do not pass are told."""
+    """Run files of tests; failed ones are printed."""
     environment = {**os.environ, **in_processes(scratch / "record", RECORD, told)}
     environment["PYTHONPATH"] += f":{Path(__file__).parent}"
     command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-pmutants_recorded", "--hypothesis-seed=0"]

@@ -46,7 +46,7 @@ QUICK = (
 
 
 def batches(mutant: Mutant, index: Index, most: float, within: Sequence[Path]) -> list[list[str]]:
-    """Tests of these files to run, so many at a time: what runs the statement, others beside, what runs its file."""
+    """Tests of these files to run, in batches: what runs the statement, others next to it, what runs its file."""
     name, files_within = mutant.path.relative_to(ROOT).as_posix(), {str(file) for file in within}
     running, others = (
         {test for test in tests if test.partition("::")[0] in files_within}
@@ -122,7 +122,7 @@ def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
 def tried(
     mutants: Sequence[Mutant | CMutant], survives: Callable[[Mutant | CMutant], bool], minutes: float | None
 ) -> list[bool]:
-    """Whether each survives, of those that so many minutes are enough for."""
+    """Whether each survives, of those that fit into these minutes."""
     output, until = [], time.monotonic() + 60 * (minutes or math.inf)
     for mutant in mutants:
         if time.monotonic() > until:
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument(
         "--jobs", type=int, default=2, help="processes that record which test runs which line (default: 2)"
     )
-    parser.add_argument("--sample", type=int, help="so many mutants of each room (default: every one)")
+    parser.add_argument("--sample", type=int, help="number of mutants of each room (default: every one)")
     parser.add_argument("--seed", type=int, default=1, help="which (default: 1)")
     parser.add_argument("--minutes", type=float, help="so long in each room at most; what is left is not counted")
     parser.add_argument(
@@ -157,7 +157,7 @@ def main() -> None:
     in_python = [room for room in chosen if room not in rooms_in_c()]
     if in_python and find_spec("coverage") is None:
         sys.exit(
-            f"coverage is missing, so nothing tells which test runs what: {sys.executable} -m pip install coverage"
+            f"coverage is missing, so it is not known which test runs what: {sys.executable} -m pip install coverage"
         )
     warm()
     files, index = importing(given.tests, in_python) if in_python else [], Index()

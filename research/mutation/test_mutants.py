@@ -53,7 +53,7 @@ def test_who_waits_for_the_processes_that_test_records_nothing(
 
 
 def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -> None:
-    """A test beside one that runs the statement may look at what was made when its file was imported."""
+    """A test next to one that runs the statement may look at what was made when its file was imported."""
     index, source, file = mutants_recorded.Index(), "src/heapwright/_studies/pareto.py", "tests/studies/test_pareto.py"
     index.seconds |= {f"{file}::{name}": seconds for name, seconds in (("long", 20), ("short", 1), ("beside", 2))}
     index.by_line[source][5] = [f"{file}::long", f"{file}::short"]
@@ -63,7 +63,7 @@ def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -
 
 
 def test_what_runs_while_a_module_is_imported_is_not_changed_too_late() -> None:
-    """What it made would stay as it was, so the module has to run anew."""
+    """What it made would stay as it was, so the module has to run again."""
     source = """
 def inner(): return 1
 def made(): return [inner() for _ in range(2)]

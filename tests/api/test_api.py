@@ -52,7 +52,7 @@ def test_names_are_those_documented() -> None:
     reference = (BROKER.parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
     for name in hw.__all__:
         assert getattr(hw, name).__doc__ or name == "__version__"
-        assert f"`{name}" in reference or f"hw.{name}" in reference, f"docs/api.md does not tell of {name}"
+        assert f"`{name}" in reference or f"hw.{name}" in reference, f"docs/api.md does not describe {name}"
 
 
 def test_nothing_heavy_is_imported_before_it_is_used() -> None:

@@ -54,7 +54,7 @@ def test_papers_are_asked_with_paths(packets: str | None, monkeypatch: pytest.Mo
     requested: list[tuple[Any, ...]] = []
 
     def run(*given: Any) -> dict[str, Any]:
-        given[3]("a line")  # nobody has to listen
+        given[3]("a line")  # no one has to listen
         requested.append((*given[:3], *given[4:]))
         return {"pages": []}
 

@@ -107,7 +107,7 @@ def test_levels_notice_more_and_more_and_a_seed_gives_the_same_counts() -> None:
     "heap", ["all-round", "drr-proposed", "lea-2.7.2", "umm-malloc", "nano-qplus", "variable-pool"]
 )
 def test_no_fault_ends_a_program_at_level_full(heap: str) -> None:
-    """Heaps of which some fault once did: by bent tops and victims, lists in a circle, groups that lead nowhere."""
+    """Heaps of which some fault once did: by overwritten tops and last remainders, lists in a circle, wild groups."""
     (level,) = attack(zoo.load(heap), checks=["full"], runs=30, seed=11)
     assert {fault: counts["crashed"] for fault, counts in level["faults"].items() if counts["crashed"]} == {}
 

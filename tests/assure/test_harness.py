@@ -1,4 +1,4 @@
-"""What is asked of the model checker, and how its answers are read; tests/assure/test_prove.py runs it."""
+"""The queries to the model checker, and how its answers are read; tests/assure/test_prove.py runs it."""
 
 from __future__ import annotations
 

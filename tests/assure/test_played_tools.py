@@ -1,4 +1,4 @@
-"""What compilers, provers and attacks are asked, and how what they print is read: tools are played by a function."""
+"""Calls of compilers, provers and attacks, and how what they print is read: a function simulates the tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files_of(recipe: Recipe) -> dict[str, str]:
 
 
 class Tools:
-    """Plays whatever is run: `answer` says how a command ends and what it prints."""
+    """Simulates any command: `answer` says how it ends and what it prints."""
 
     def __init__(self, answer: Answer) -> None:
         self.asked: list[list[str]] = []

@@ -91,7 +91,7 @@ def test_bins_and_buddies_are_proved_by_running_every_program(heap: str, largest
 
 
 def programs(sizes: int, steps: int, live: int = 0) -> int:
-    """The number of programs of so many steps, with so many live objects before.
+    """The number of programs of `steps` steps, with `live` allocated objects before.
 
     A step takes one of the sizes or none, then frees one of the live objects or none.
     """

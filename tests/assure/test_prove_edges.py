@@ -21,7 +21,7 @@ from heapwright._recipes.policy import policy
 
 pytestmark = pytest.mark.usefixtures("brief_proofs")
 
-# What the generated text says, what it could have said, and by what that is found without the core beside it.
+# What the generated text says, what it could have said, and by what that is found without the core next to it.
 FAULTS = {
     "tlsf's good fit rounds down": ("tlsf", "app_bin_of(size - 1u) + 1u", "app_bin_of(size)"),
     "a bin's mark stays when it is empty": ("tlsf", "if (ahead < (APP_BINS * APP_LIST_STRIDE)) {", "if (0) {"),

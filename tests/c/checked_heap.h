@@ -46,7 +46,7 @@ static void check_after(struct checked *c)
     }
 }
 
-/* Notes what a request returned; `alignment` is what was asked for. */
+/* Notes what a request returned; `alignment` is that of the request. */
 static void enter(struct checked *c, unsigned char *at, size_t size, size_t alignment)
 {
     if (at == NULL) {
@@ -240,13 +240,13 @@ static void misuse(struct checked *c, void **reference, unsigned char *wrong, in
     if (moves(c)) {
         misuse_reference(c, reference, wrong, by_realloc);
     } else if (by_realloc) {
-        expect(c, hw_realloc(c->policy, &c->heap, wrong, 8) == NULL, "a wrong pointer was resized", 0);
+        expect(c, hw_realloc(c->policy, &c->heap, wrong, 8) == NULL, "an invalid pointer was resized", 0);
     } else {
         hw_free(c->policy, &c->heap, wrong);
     }
     c->misused++;
     memcpy(before + c->policy->misused_at, c->heap.base + c->policy->misused_at, 4);
-    expect(c, memcmp(before, c->heap.base, c->bytes) == 0, "a wrong pointer changed the heap", 0);
+    expect(c, memcmp(before, c->heap.base, c->bytes) == 0, "an invalid pointer changed the heap", 0);
     free(before);
     check_after(c);
 }

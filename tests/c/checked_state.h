@@ -16,7 +16,7 @@ enum { MOST_OBJECTS = 400, STATISTICS_EVERY = 8 };
 struct object {
     unsigned char *at; /* where it is; objects that move have a reference instead */
     void **reference;
-    size_t asked; /* what it was asked for last */
+    size_t asked; /* its last request */
     size_t usable;
     uint32_t tag;
 };
@@ -32,7 +32,7 @@ struct checked {
     uint32_t tags;
     uint32_t refused;
     uint32_t misused;
-    uint32_t peak;      /* as told last */
+    uint32_t peak;      /* as reported last */
     uint32_t uncovered; /* peak of a fresh heap */
     uint64_t operations;
     uint64_t moved_bytes;  /* when it was looked at last */
@@ -45,7 +45,7 @@ static unsigned char pattern_byte(uint32_t tag, size_t i)
     return (unsigned char)(tag * 197u + (uint32_t)(i ^ i >> 8) * 31u + 7u);
 }
 
-/* Draws the heap for whoever reads a failure. */
+/* Draws the heap for the message of a failure. */
 static void draw(const struct checked *c)
 {
     static const char *const states[] = {"?", "used", "free", "cached", "victim"};
@@ -135,8 +135,8 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
 }
 
 /* Whether a search may miss a block that is large enough: bins that are rounded up, a search that ends early, and an
- * exact fit that merges the exact block away as it passes, or where blocks are not all of the sizes that are asked for.
- * A heap that grows by more than was asked for may refuse what is left above its top. */
+ * exact fit that merges the exact block away as it passes, or where blocks are not all of the requested sizes.
+ * A heap that grows by more than the request may refuse what is left above its top. */
 static int may_miss(const struct hw_general *g)
 {
     const int merges_away = g->coalesce == HW_LAZY || g->coalesce == HW_SWEEP;
@@ -149,7 +149,7 @@ static int serves_largest(const struct hw_pool *pool)
     return pool->kind != HW_COMPACT && !(pool->kind == HW_GENERAL && may_miss(&pool->general));
 }
 
-/* A request of what is told to be free is served where nothing but its own pool's search decides. */
+/* A request of what is reported as free is served where nothing but its own pool's search decides. */
 static void check_largest_free(struct checked *c, const struct hw_statistics *told)
 {
     const struct hw_pool *pool = &c->policy->pools[0];
@@ -202,7 +202,7 @@ static void check_statistics(struct checked *c)
 {
     const struct hw_statistics told = hw_statistics(c->policy, &c->heap);
     expect(c, told.refused == c->refused, "refused requests are miscounted", (long)told.refused);
-    expect(c, told.misused == c->misused, "wrong pointers are miscounted", (long)told.misused);
+    expect(c, told.misused == c->misused, "invalid pointers are miscounted", (long)told.misused);
     expect(c, told.peak >= c->peak, "the peak decreased", (long)told.peak);
     expect(c, told.peak == c->uncovered + c->heap.covered_bytes, "the peak is not what blocks covered",
            (long)told.peak);

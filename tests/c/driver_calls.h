@@ -61,7 +61,7 @@ static void forget_calls(struct calls calls)
     free(calls.call);
 }
 
-/* To what a memory is aligned so that offsets are as aligned as addresses, whatever is asked for: its size or more. */
+/* To what a memory is aligned so that offsets are as aligned as addresses, for any request: its size or more. */
 static size_t alignment_for(size_t bytes)
 {
     size_t alignment = 4096;

@@ -1,6 +1,6 @@
-/* events.c: random calls of a generated heap that is too small for them; what its hooks tell must be what they did.
+/* events.c: random calls of a generated heap that is too small for them; what its hooks report must be what they did.
  *
- * The test keeps its objects twice: as the calls returned them, and as the hooks told of them.
+ * The test keeps its objects twice: as the calls returned them, and as the hooks reported them.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static struct object *find(struct object *objects, const void *pointer)
             return &objects[i];
         }
     }
-    expect(0, pointer ? "an object is told of that is not there" : "more objects are told of than there are");
+    expect(0, pointer ? "an object is reported that is not there" : "more objects are reported than there are");
     return &objects[0];
 }
 
@@ -83,7 +83,7 @@ static uint32_t random_below(uint32_t bound)
 static void expect_told(const struct object *object)
 {
     const struct object *same = find(told, object->pointer);
-    expect(same->pointer == object->pointer && same->size == object->size, "an object is told of as it is");
+    expect(same->pointer == object->pointer && same->size == object->size, "an object is reported as it is");
 }
 
 /* One random call. */
@@ -119,14 +119,14 @@ int main(void)
         const unsigned long before = refused;
         const uint32_t counted = app_statistics(heap).refused;
         call(heap, object);
-        expect(refused - before == app_statistics(heap).refused - counted, "each refusal is told, and no other");
+        expect(refused - before == app_statistics(heap).refused - counted, "each refusal is reported, and no other");
         expect(!object->pointer || !app_owns(other, object->pointer), "a heap does not own what another handed out");
     }
     expect(app_calloc(heap, SIZE_MAX, 2) == NULL && app_malloc(heap, SIZE_MAX) == NULL, "too much is refused");
     app_free(heap, NULL);
 #ifdef CHECKED
     app_free(heap, &state);
-    expect(misused == 1u && app_misused(heap) == 1u, "a wrong pointer is told");
+    expect(misused == 1u && app_misused(heap) == 1u, "an invalid pointer is reported");
 #endif
     for (unsigned i = 0; i < OBJECTS; i++) {
         if (had[i].pointer) {
@@ -135,10 +135,10 @@ int main(void)
         app_free(heap, (void *)had[i].pointer);
     }
     for (unsigned i = 0; i < OBJECTS; i++) {
-        expect(told[i].pointer == NULL, "what is told of is freed in the end");
+        expect(told[i].pointer == NULL, "what is reported is freed in the end");
     }
     expect(!app_owns(heap, arena[0]) && !app_owns(heap, arena[0] + ARENA_BYTES), "the heap's own data is no object");
-    expect(allocated == freed && resized > 50u && refused > 100u, "there was something to tell of");
+    expect(allocated == freed && resized > 50u && refused > 100u, "there was something to report");
     printf("%lu allocated, %lu resized, %lu refused, %lu failures\n", allocated, resized, refused, failures);
     return failures != 0;
 }

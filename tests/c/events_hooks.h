@@ -1,4 +1,4 @@
-/* events_hooks.h: the hooks of a generated heap, told to the test in events.c. */
+/* events_hooks.h: the hooks of a generated heap, which report to the test in events.c. */
 #include <stddef.h>
 
 void told_allocated(const void *pointer, size_t size);

@@ -1,4 +1,4 @@
-/* generated_addresses.c: replays a trace on a generated heap, and tells where its objects lie.
+/* generated_addresses.c: replays a trace on a generated heap, and prints where its objects lie.
  *
  *     driver CALLS ARENA_BYTES
  *

@@ -5,7 +5,7 @@
  * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
  * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
  * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority; with -DSITES the top byte of an
- * alignment is the class of call sites, and each call's object is told on the first stdout line as its address in the
+ * alignment is the class of call sites, and each call's object is printed on the first stdout line as its address in the
  * arena, 0 where there is none. On stderr: peak, requests refused, blocks in use, the checker's answer, and the number
  * of broken objects.
  */
@@ -19,7 +19,7 @@
 
 static struct app_heap *heap;
 static unsigned broken;
-static unsigned looked, short_of_largest; /* how often the largest free block was asked for; not found in 4 looks */
+static unsigned looked, short_of_largest; /* queries of the largest free block; not found in 4 looks */
 #ifdef COUNTERS
 static struct app_counters counted_at_start;
 static uint32_t least_free = UINT32_MAX;
@@ -118,7 +118,7 @@ static void perform(const struct call *call, struct object *objects)
     }
 }
 
-/* What is told without a walk has to be what the walk tells. */
+/* What is reported without a walk has to be what the walk finds. */
 static void expect_walk(void)
 {
     const struct app_statistics told = app_statistics(heap);

@@ -1,4 +1,4 @@
-/* memories_driver.c: replays a trace on a generated heap in two memories, and tells where each object lies.
+/* memories_driver.c: replays a trace on a generated heap in two memories, and prints where each object lies.
  *
  *     driver CALLS FAST_BYTES EXTERNAL_BYTES > two uint32_t a call
  *

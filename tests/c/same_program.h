@@ -75,7 +75,7 @@ static inline uint32_t call_moving(const struct hw_policy *policy, struct hw_hea
     return (uint32_t)(at - arena_base(heap));
 }
 
-/* Runs the program; trail[i] becomes what call i returned. Returns the peak that the statistics tell. `handles`, all
+/* Runs the program; trail[i] becomes what call i returned. Returns the peak that the statistics report. `handles`, all
  * zero and always as far from the arena, are there for objects that move. */
 static inline uint32_t run_program(const struct hw_policy *policy, struct hw_heap *heap, struct hw_handle *handles,
                                    uint32_t *trail)

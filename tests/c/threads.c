@@ -5,8 +5,8 @@
  *     threads resizes   one thread resizes and replaces a thousand objects, and the heap does not grow
  *     threads refusals  all is filled and freed, and half of it is served again, by each function that allocates
  *
- * After the last thread has ended nothing may be in use. Built with -fsanitize=thread, races are told, too. CACHED says
- * that the heap has caches of threads, of at most so many bytes each.
+ * After the last thread has ended nothing may be in use. Built with -fsanitize=thread, races are reported, too. CACHED says
+ * that the heap has caches of threads, of at most CACHED bytes each.
  */
 #include "app_heap.h"
 
@@ -180,7 +180,7 @@ static void resize_often(void)
     }
 }
 
-/* Takes all that there is in objects of so many bytes, which are freed then. */
+/* Takes all that there is in objects of `size` bytes, which are freed then. */
 static void *fill_and_free(void *size)
 {
     void *first = NULL;

@@ -3,9 +3,9 @@
  *     wreck HEAPS SEED TIMES
  *
  * HEAPS is as for fuzz.c; each heap is damaged TIMES times, in states that a random program left it in. The arena lies
- * between pages that nobody may touch, further than any address in it leads. Any answer will do, but each look must
- * come back, without a step outside. Two things are spared, which check.h takes on trust: without checks the word that
- * tells where the arena ends, and whole heaps whose handles are with the caller. The last line tells how many were
+ * between pages that may not be touched, further than any address in it leads. Any answer will do, but each look must
+ * come back, without a step outside. Two things are left as they are, which check.h takes on trust: without checks the word that
+ * holds where the arena ends, and whole heaps whose handles are with the caller. The last line has how many were
  * damaged, of how many the checker says so, the most metadata accesses of one look for each byte of the arena, and the
  * most microseconds of CPU time that one took.
  */
@@ -59,7 +59,7 @@ static uint32_t below(uint32_t bound)
     return (uint32_t)((uint64_t)random_word() * bound >> 32);
 }
 
-/* Tells where a look left the arena or did not come back. */
+/* Reports where a look left the arena or did not come back. */
 static void die(int signal_number)
 {
     fprintf(stderr, "signal %d: heap %u, damage %u: %s\n", signal_number, (unsigned)heap_number, (unsigned)time_number,
@@ -70,7 +70,7 @@ static void die(int signal_number)
 /* ---- a heap in some state ------------------------------------------------------------------------------------------
  */
 
-/* Puts the arena behind the pages that nobody may touch, or in front of them. */
+/* Puts the arena behind the pages that may not be touched, or in front of them. */
 static void place(unsigned char *middle, size_t room)
 {
     heap.base = random_word() & 1u ? middle : middle + (room - bytes) / policy.arena_align * policy.arena_align;

@@ -1,4 +1,4 @@
-"""Tables as text: as rich sets them, which is asked here and no longer where a command prints one."""
+"""Tables as text: as rich sets them, which is tested here and no longer with each command that prints one."""
 
 from __future__ import annotations
 

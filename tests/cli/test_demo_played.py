@@ -74,7 +74,7 @@ def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch:
     assert [line[:2] for line in lines if line[1:3] == ". "] == [f"{number}." for number in range(1, 7)]
     assert all(f"{number}. {step}" in done.output for number, step in enumerate(STEPS, 1))
     assert (tmp_path / demo.TRACE).read_bytes() == demo._example().read_bytes()
-    assert not (tmp_path / "study.duckdb").exists(), "the exploration begins anew"
+    assert not (tmp_path / "study.duckdb").exists(), "the exploration begins again"
     ends = [f"  {name:10} {tmp_path / file}" for name, file in (("report", "report.html"), ("firmware", "firmware"))]
     assert set(ends) <= set(lines) and lines[-1] == f"  trace      {tmp_path / demo.TRACE}"
 

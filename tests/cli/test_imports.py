@@ -19,7 +19,7 @@ RUN_EACH = """
 import json, os, sys
 for words in json.loads(sys.argv[1]):
     if os.fork() == 0:
-        told = os.dup(1)
+        output = os.dup(1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         sys.argv = ["heapwright", *words]
@@ -27,7 +27,7 @@ for words in json.loads(sys.argv[1]):
         try:
             main()
         except SystemExit as ended:
-            os.write(told, (json.dumps([ended.code, sorted(sys.modules)]) + chr(10)).encode())
+            os.write(output, (json.dumps([ended.code, sorted(sys.modules)]) + chr(10)).encode())
         os._exit(0)
     os.wait()
 """

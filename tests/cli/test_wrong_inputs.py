@@ -30,7 +30,7 @@ FILES = {
 TELLS_WHAT_WOULD_DO = re.compile(
     r"valid|known|did you mean|[Gg]ive |name |need|no such |No such file|must be|not in the range|is not one of|"
     r"write one|makes one|lists its front|record or import|is one$|no folder|Missing|there are|"
-    r"(?:tells|lists) what writes one|hold numbers|explore |repair"
+    r"lists what writes one|hold numbers|explore |repair"
 )
 
 WRONG = """

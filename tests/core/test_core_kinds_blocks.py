@@ -260,8 +260,8 @@ LAZY = """
     free d          |0:24:.|24:12:.|
     malloc h 96     |0:100:h|
 """
-"""4 bytes of header. d finds no room below the high-water mark, so what is live slides down first; e, f and g likewise.
-What d gives up becomes a hole at once, and e grows by moving f."""
+"""4 bytes of header. d finds no room below the high-water mark, so what is live slides down first; so do e, f and g.
+What d releases becomes a hole at once, and e grows by moving f."""
 
 
 def test_an_eager_heap_closes_holes_at_once(script: Path, tmp_path: Path) -> None:

@@ -195,9 +195,9 @@ def test_the_best_of_the_first_blocks_of_a_list(script: Path, tmp_path: Path) ->
 
 
 def test_victim_bins(script: Path, tmp_path: Path) -> None:
-    """d leaves the rest of b's block as the victim; what is small is cut from its start, what is freed beside it joins
-    it, h is cut from it because no bin holds 2504 bytes. With c the heap's end takes the victim in, too. j, k and l
-    come from the closest bins, whose remainders are ordinary free blocks; the victim grows over i."""
+    """d leaves the rest of b's block as the last remainder; small blocks are cut from its start, freed neighbours join
+    it, h is cut from it because no bin holds 2504 bytes. With c the heap's end takes the remainder, too. j, k and l
+    come from the closest bins, whose remainders are ordinary free blocks; the last remainder grows over i."""
     table = """
         malloc a 60     |0:64:a|
         malloc b 2996   |0:64:a|64:3000:b|

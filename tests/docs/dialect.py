@@ -38,7 +38,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"how sure", "guarantee"),
     (r"films?|filmed", "animation, snapshots"),
     (r"twins?", "counterpart"),
-    (r"(?<!designated.)victims?", "last remainder"),
+    (r"(?<!designated.)victims?(?!\x20[\d\x00])", "last remainder"),  # "victim 1004" is of a recipe's summary
     (r"(?-i:Those of|That of|Those that|Those which|Those with)", "a noun"),
     (r"worst found|found worst", "worst measured, adversarial search result"),
     (r"taught", "portfolio"),

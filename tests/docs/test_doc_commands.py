@@ -25,7 +25,7 @@ NOT_RUN = {
     "docs/kubernetes.md": 4,
     "docs/traces.md": 1,
 }
-"""Commands that are not run anywhere, by page: whoever marks one counts it here."""
+"""Commands that are not run anywhere, by page: each that is marked is counted here."""
 
 ACCEPTED = (
     "needs a board: ",
@@ -47,7 +47,7 @@ def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pyt
     if name in EXPLORED:
         for picture, drawn in EXPLORED[name].drawn(tmp_path).items():
             stored = (IMAGES / f"{picture}.svg").read_text(encoding="utf-8")
-            assert stored == drawn.svg(), f"make pictures draws {picture} anew"
+            assert stored == drawn.svg(), f"make pictures draws {picture} again"
 
 
 def test_no_command_is_left_out_in_silence() -> None:

@@ -1,4 +1,4 @@
-"""The pages build as a site: every link leads somewhere, nobody is kept out, a search finds the page that guides."""
+"""The pages build as a site: every link leads somewhere, no one is kept out, a search finds the page that guides."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the site, at its place on the public host, as the page for missing ones wants it.
 
-    What searches it, and its index, are empty: a browser would start and make them anew for every page.
+    What searches it, and its index, are empty: a browser would start and make them again for every page.
     """
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
     folder = tmp_path_factory.mktemp("served")
@@ -82,7 +82,7 @@ OWN_COLOURS = "article :is(svg, [color], [bgcolor], [style]:not([style^='text-al
 
 @pytest.mark.slow
 def test_axe_finds_nothing_serious_on_any_page_wide_and_narrow(browser: Chromium, site: Path, served: str) -> None:
-    """Long runs ask all; the usual one a sixth of the pages, and how wide half are, but for some that are alike.
+    """Long runs test all; the usual one a sixth of the pages, and how wide half are, but for some that are the same.
 
     Colours are those of the style sheet, which some pages show, but for what a page draws or colours itself.
     """
@@ -165,7 +165,7 @@ new Promise((done) => {
 
 @pytest.fixture
 def searching(browser: Chromium, site: Path) -> Chromium:
-    """The browser with the worker that searches the site, and its index; anew where another page was opened since."""
+    """The browser with the worker that searches the site, and its index; again if another page was opened since."""
     if browser.run("typeof searching") == "object":
         return browser
     (worker,) = (site / "assets/javascripts/workers").glob("search.*.min.js")

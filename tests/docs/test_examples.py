@@ -122,7 +122,7 @@ def test_a_script_is_executable_shell(script: str) -> None:
 
 def test_cutting_the_start_drops_its_objects_for_good() -> None:
     cut_start = example_module("cut_start").cut_start
-    # Object 0 is born before the pause and dies after it; its id then names a younger object, which stays.
+    # Object 0 is allocated before the pause and dies after it; its id then names a newer object, which stays.
     ops = [(0, 0, 0, 10), (5, 0, 1, 20), (2_000_005, 1, 2, 30), (2_000_006, 3, 0, 0), (2_000_007, 0, 0, 40)]
     ops += [(2_000_008, 2, 1, 25), (2_000_009, 3, 0, 0), (2_000_010, 3, 2, 0)]
     ts_us, op, id_, size = zip(*ops, strict=True)

@@ -90,7 +90,7 @@ def test_need_accesses_worst_call_and_growth_are_those_of_the_future(name: str, 
 
 @pytest.mark.parametrize("name", ["tailored", "all-round", "TLSF", "newlib-nano"])
 def test_instructions(name: str) -> None:
-    """Those of newlib-nano are its library's, not those of the heap of the zoo."""
+    """The numbers of newlib-nano are its library's, not those of the heap of the zoo."""
     result = find_compiler(cpu("cortex-m3"))
     if COMPILER not in result.version:
         absent("the cross compiler of Debian 12", f"found: {result.version}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from dialect import c, findings, markdown, python, scan
+from dialect import Finding, c, findings, markdown, python, scan
 
 from heapwright import _cli as cli
 
@@ -28,9 +28,11 @@ CLEAN = (
     "src/heapwright/_assure",
     "src/heapwright/_cli",
     "src/heapwright/_diagnose",
+    "src/heapwright/_generate",
     "src/heapwright/_heaps",
     "src/heapwright/_measure",
     "src/heapwright/_platforms",
+    "src/heapwright/_recipes",
     "src/heapwright/_report",
     "src/heapwright/_support",
     "src/heapwright/_traces",
@@ -38,32 +40,48 @@ CLEAN = (
     "src/heapwright/_explore",
     "src/heapwright/_replay",
     "src/heapwright/_studies",
+    "tests",
+    "bench",
+    "papers",
+    "research",
 )
 """Files and folders without a word of the dialect."""
 
-PENDING = {
-    "src/heapwright/_generate": 80,
-    "src/heapwright/_recipes": 88,
-}
-"""Folders that still have words of the dialect, with their number: it may only fall."""
-HELP_PENDING = 4
-"""The same for the texts of `--help`."""
+EXEMPT = ("tests/docs/dialect.py", "tests/docs/test_words.py")
+"""Files that have the words as data: their list, and these tests."""
+
+KEPT = {"tests/replay/test_metrics.py": "lasts", "papers/heapwright_papers/answers.py": "beside"}
+"""A word that a file may have: the name of a metric; of a sentence on pages of papers, whose digests are promised."""
+
+
+NAMES = ("lasts  ",)
+"""Names that `--help` lists in a column of their own: `lasts` is an objective."""
 
 
 @pytest.mark.parametrize("path", CLEAN)
 def test_no_word_of_the_dialect_occurs(path: str) -> None:
     assert (ROOT / path).exists()
-    assert [str(item) for item in scan([ROOT / path])] == []
+    assert [str(item) for item in scan([ROOT / path]) if not is_data(item)] == []
 
 
-@pytest.mark.parametrize("path", PENDING)
-def test_words_of_the_dialect_only_become_fewer(path: str) -> None:
-    assert len(scan([ROOT / path])) <= PENDING[path], "\n".join(map(str, scan([ROOT / path])))
+def is_data(item: Finding) -> bool:
+    """Whether a word is data of a file rather than its language."""
+    path = Path(item.path).relative_to(ROOT).as_posix()
+    return path in EXEMPT or KEPT.get(path) == item.word
 
 
-def test_every_folder_of_sources_is_clean_or_pending() -> None:
+def test_no_exemption_is_left_over() -> None:
+    data = {
+        Path(item.path).relative_to(ROOT).as_posix()
+        for item in scan([ROOT / "tests", ROOT / "papers"])
+        if is_data(item)
+    }
+    assert data == {*EXEMPT, *KEPT}
+
+
+def test_every_folder_of_sources_is_scanned() -> None:
     packages = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("src/heapwright/*/__init__.py")}
-    assert packages | {"csrc", "native", "recorder"} <= {*CLEAN, *PENDING}
+    assert packages | {"csrc", "native", "recorder"} <= {*CLEAN}
 
 
 def helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
@@ -77,11 +95,11 @@ def helps(command: click.Command, name: str, parent: click.Context | None = None
             yield from helps(below, item, context)
 
 
-def test_words_of_the_dialect_in_help_only_become_fewer() -> None:
+def test_no_word_of_the_dialect_occurs_in_help() -> None:
     shown = dict(helps(cli.heapwright, "heapwright"))
     assert len(shown) > 40
     results = [item for name, text in shown.items() for item in findings(text, name)]
-    assert len(results) <= HELP_PENDING, "\n".join(map(str, results))
+    assert [str(item) for item in results if not item.text.strip().startswith(NAMES)] == []
 
 
 def test_no_word_of_the_dialect_occurs_in_a_picture() -> None:
@@ -99,6 +117,7 @@ def words(text: str) -> list[tuple[int, str]]:
 
 
 def test_words_are_found_with_their_lines() -> None:
+    assert words("no victim\n") == [(1, "victim")]
     assert words("The dearest malloc.\nIt\nlasts; so\nmany do not last. Those of it.") == [
         (1, "dearest"),
         (3, "lasts"),
@@ -106,7 +125,7 @@ def test_words_are_found_with_their_lines() -> None:
         (4, "do not last"),
         (4, "Those of"),
     ]
-    assert words("The last call; besieged; film-like; an engine of those of us") == []
+    assert words("The last call; victim 1004; besieged; film-like; an engine of those of us") == []
 
 
 def test_code_of_a_page_is_not_scanned() -> None:

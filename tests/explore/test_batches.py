@@ -31,7 +31,7 @@ SHORT = random_trace(random.Random(6), 40, live=10)
 ZOO = [recipe for recipe in zoo.recipes() if not recipe.memory and not recipe.sites]
 RANDOM = random_recipes(3 * BATCH, seed=23)
 ONE = Trace.from_columns(op=[0], id=[1], size=[0])
-"""Asks for nothing: no ratio can be told."""
+"""Requests nothing: no ratio is known."""
 KEYS = ("footprint_bytes", "accesses")
 
 
@@ -107,7 +107,7 @@ SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split i
 
 
 def test_a_trier_tells_of_batches_what_it_tells_one_by_one() -> None:
-    """Recipes that differ in thresholds alone are told from one another, of one batch and of earlier ones."""
+    """Recipes that differ in thresholds alone are distinguished, of one batch and of earlier ones."""
     stop_rule, traces = StopRule(NoInterrupt()), [TRACE, SHORT]
     together, alone = (Evaluator(traces, replay_for(KEYS, default_energy_table()), KEYS) for _ in range(2))
     recipes = [*SPLITS, *RANDOM[:10], *ZOO[:10]]
@@ -184,7 +184,7 @@ def test_a_trace_that_ended_is_not_replayed_again() -> None:
 
 
 def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the second trace; what the first told of all is not lost."""
+    """On the second trace; what the first reported of all is not lost."""
     measure = replay_for(KEYS, default_energy_table())
     evaluator, tasks = Evaluator([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
 

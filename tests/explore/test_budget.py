@@ -1,4 +1,4 @@
-"""The time of a budget: how it is shared out, and what is told of what did not fit."""
+"""The time of a budget: how it is shared out, and what is reported of what did not fit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 class Clock:
-    """It goes on by so much each time that somebody looks at it."""
+    """It advances by `step` each time that it is read."""
 
     def __init__(self, step: float = 0.0) -> None:
         self.seconds, self.step = 0.0, step
@@ -53,7 +53,7 @@ def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeyp
     shares.end_exploring()
     assert shares.validation_until == 99  # and nothing is left
     clock.seconds = 0.0
-    hurried = TimeBudget(100.0, calls=6000, replays=6)  # no endurance, and no room for one copy
+    hurried = TimeBudget(100.0, calls=6000, replays=6)  # no stress test, and no room for one copy
     hurried.each, clock.seconds = 50.0, 80.0
     hurried.end_exploring()
     assert (hurried.validation, hurried.validation_until) == (0, 80)

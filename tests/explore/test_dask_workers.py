@@ -1,4 +1,4 @@
-"""Explorations on Dask: the same study as threads make, whatever dies on the way."""
+"""Explorations on Dask: the same study as threads make, even if processes die on the way."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SPACES = Path()
 BIN = Path(sys.executable).parent
 
 KILLS = int(os.environ.get("HEAPWRIGHT_KILLS", "2"))
-"""So often drivers and workers are killed; before a release ten times."""
+"""How often drivers and workers are killed; before a release ten times."""
 
 RECIPES = 60
 SPACE = """
@@ -151,7 +151,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(started: Cluster) -> Cluster:
-    """One for all, as starting its processes takes longer than most of what they are asked here."""
+    """One for all, as starting its processes takes longer than most of their work here."""
     started.revive()
     return started
 
@@ -314,11 +314,11 @@ from heapwright._explore import dask_workers, runner
 runner._BATCH_SECONDS = dask_workers.BATCH_SECONDS = 0.05
 trace, study, space, recipes, address = sys.argv[1:]
 
-def tell(progress):
+def report(progress):
     print(progress.finished, flush=True)
 
 few = {"space": space, "limit": int(recipes), "copies": 1, "stress_test": False}
-hw.explore(trace, study, complete=True, dask=address, progress=tell, **few)
+hw.explore(trace, study, complete=True, dask=address, progress=report, **few)
 """
 
 

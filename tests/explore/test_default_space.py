@@ -1,4 +1,4 @@
-"""The default space, recipe by recipe: all are valid and canonical, whatever the traces ask for."""
+"""The default space, recipe by recipe: all are valid and canonical, for any demand of the traces."""
 
 from __future__ import annotations
 

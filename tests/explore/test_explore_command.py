@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
 
 
 ZOO = Space([])
-"""The zoo as it is explored, and what stands beside it."""
+"""The zoo as it is explored, and what stands next to it."""
 NAMES = {recipe.name for recipe in ZOO.zoo.values()}
 BESIDE = {f"{recipe.name}@{recipe.align}" for recipe in ZOO.unranked}
 

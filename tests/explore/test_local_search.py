@@ -174,7 +174,7 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
         new, part = {"busy": metrics(199, 999), "idle": metrics(199, 999)}, {"idle": metrics(9, 9)}
         output = two.of(study, [IDS[1], "new", IDS[0]], {"new": new, IDS[0]: part})
         assert np.allclose(np.exp(output), [[2.0, 1.0], [2.0, 2.5], [2.0, 2.5]]), (
-            "what is told of each trace is not asked for"
+            "what is known of each trace is not requested"
         )
 
 

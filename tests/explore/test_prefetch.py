@@ -27,7 +27,7 @@ class NoInterrupt:
 
 
 class Counting:
-    """A replay that tells when it was begun."""
+    """A replay that reports when it was begun."""
 
     def __init__(self) -> None:
         self.count, self.begun = 0, threading.Event()

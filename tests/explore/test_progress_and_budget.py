@@ -9,4 +9,4 @@ from run_length import brief
 
 @pytest.mark.parametrize("seed", brief((1, 10), range(60)))
 def test_progress_and_time_stay_within_what_there_is(seed: int) -> None:
-    assert simulated_explorations.wrongly_told(seed) == []
+    assert simulated_explorations.wrong_progress(seed) == []

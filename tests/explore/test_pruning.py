@@ -1,4 +1,4 @@
-"""Recipes that are given up: the front is that of all recipes, or within the tolerance, whatever was left out."""
+"""Recipes that are pruned: the front is that of all recipes, or within the tolerance, no matter what was left out."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
 
 
 def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> None:
-    """Of equal recipes the one on an exact front is told by its id, so all are finished."""
+    """Of equal recipes the one on an exact front is chosen by its id, so all are finished."""
     values = np.array([[[10.0], [40.0]], [[20.0], [20.0]]])
     exact, near = (FrontBound.of(values, np.ones((2, 1), np.bool_), tolerance) for tolerance in (0.0, 0.1))
     assert exact is not None and near is not None
@@ -316,7 +316,7 @@ def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> 
 @pytest.mark.parametrize("same_device", [False, True])
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
 def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: float, same_device: bool) -> None:
-    """Whatever it is known to come to on other traces; a best of 0 counts as ratios count it."""
+    """No matter what its results on other traces are; a best of 0 counts as ratios count it."""
     random, keys, settled = np.random.default_rng(8), ("footprint_bytes", "accesses", "moved_bytes"), 0
     for _ in range(400):
         values = random.integers(0 if random.random() < 0.3 else 5, 30, (8, 3, 3)).astype(float)
@@ -333,7 +333,7 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
             at_corner = bool((known.least[:, at] >= corners).all(axis=1).any())
             assert at_corner or not (beaten and front_bound.leaves_best_unchanged(known, at))
             assert front_bound.leaves_best_unchanged(known, at) or not at_corner
-            if at_corner and not beaten:  # as good as a member, which an exact front tells by its id
+            if at_corner and not beaten:  # as good as a member, which an exact front chooses by its id
                 assert not tolerance and front_bound.dominates(known.bound * (1 + 1e-9) + 1e-9)
             settled += at_corner and beaten
     assert settled > 500
@@ -376,7 +376,7 @@ def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_pa
         with pytest.raises(RuntimeError):
             explore(TRACES[:1], space, study_path=tmp_path / "part", copies=0, progress=ends)
         assert gc.get_threshold() == (700, 9, 8)
-        gc.set_threshold(0)  # somebody wants none at all
+        gc.set_threshold(0)  # a user wants none at all
         explore(TRACES[:1], space, study_path=tmp_path / "none", copies=0, limit=5, strategy="random", progress=note)
         assert gc.get_threshold()[0] == 0 and len(within) == 2
     finally:
@@ -393,10 +393,10 @@ class Never:
 def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
     tolerance: float, tolerated: float | None, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is known before a replay, and of accesses to come, counts; where none asks, the same is given up later."""
+    """What is known before a replay, and of accesses to come, counts; if none is known, the same is pruned later."""
     keys = ("footprint_bytes", "accesses")
     small = churning(random.Random(4), 2000, (16, 24, 40), 0.4, "small")
-    traces = [*TRACES, Trace.from_columns(  # most of the memory is asked for at the end
+    traces = [*TRACES, Trace.from_columns(  # most of the memory is requested at the end
         op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
     )]  # fmt: skip
     evaluator = Evaluator(traces, replay_for(keys, default_energy_table()), keys)
@@ -408,7 +408,7 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
         )
 
     def given_up(asked: list[int]) -> list[int]:
-        fresh = Evaluator(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
+        fresh = Evaluator(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to learn from
         call = evaluation._OnTrace.__call__
 
         def counted(watch: evaluation._OnTrace, so_far: engine.ReplayProgress) -> bool:
@@ -434,7 +434,7 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
 
 
 class Clock:
-    """A second passes each time that somebody looks at it."""
+    """A second passes each time that it is read."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

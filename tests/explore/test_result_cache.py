@@ -103,7 +103,7 @@ def test_no_more_than_asked_for_are_kept() -> None:
 
 
 def test_what_was_given_up_is_shown_for_those_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are given up as well, or replayed where somebody wants to see more of them."""
+    """They are pruned as well, or replayed if more of them is requested."""
     monkeypatch.setattr(engine, "WATCHED_CALLS", 3)
     counted, shown = Counted(LEAVES_56), list[ReplayProgress]()
 

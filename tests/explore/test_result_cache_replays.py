@@ -1,4 +1,4 @@
-"""What is taken from a recipe that does the same is what a replay tells, for any recipe that has thresholds."""
+"""What is taken from a recipe that does the same is what a replay reports, for any recipe that has thresholds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VICTIMS = (1, 16, 30, 40, 64, 100, 200, 333, 500, 1500, 4000)
 
 
 def with_thresholds(recipe: Recipe, count: int, rng: random.Random) -> Iterator[Recipe]:
-    """So many draws of the recipe with other thresholds in its last general pool, those that are valid."""
+    """Draws of the recipe with other thresholds in its last general pool, those that are valid."""
     heap = tomllib.loads(recipe.to_toml())
     general = [pool for pool in heap["pool"] if pool["kind"] == "general"][-1]
     for _ in range(count):

@@ -38,7 +38,7 @@ explore = partial(keyword_explorations.explore, copies=0, stress_test=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
-"""The zoo as it is tried, and what stands beside it."""
+"""The zoo as it is tried, and what stands next to it."""
 RECIPES = 12 + len(ZOO)
 
 

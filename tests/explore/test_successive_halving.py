@@ -43,7 +43,7 @@ def future(name: str = "busy") -> Trace:
 
 
 class Futures:
-    """Stands in for replays of futures: what they come to, and which were asked for."""
+    """Replaces replays of futures: their results, and which were requested."""
 
     def __init__(self, needs: Needs) -> None:
         self.needs, self.asked = needs, list[tuple[int, str]]()
@@ -260,7 +260,7 @@ def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) 
 
 
 def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
-    """Whatever the seed of what goes on with it: needs of two futures do not compare."""
+    """For any seed of what continues it: needs of two futures do not compare."""
     trace, recipes = steady(600), [Recipe.unchecked((General(fit=fit),)) for fit in ("first", "best")]
     path, needs = tmp_path / "s.duckdb", []
     for seed in (3, 4):

@@ -54,7 +54,7 @@ def test_what_a_trace_chooses_is_judged_on_the_other(bench: tuple[ModuleType, Mo
     """Two values on three programs: the first chooses the second value, which costs it a step of accesses."""
     axes, _ = bench
     result = np.zeros((3, 2, 2, 2, 2))
-    result[:, :, 1, :, 0] = np.log(1.15)  # the second value costs everybody a step of memory
+    result[:, :, 1, :, 0] = np.log(1.15)  # the second value costs every recipe a step of memory
     result[0, :, 1, 0, 1] = -np.log(4)  # but on the first program's first recording it saves two
     output = axes.judged(result)
     assert output.fixed == [0, 0, 0]

@@ -28,7 +28,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 HEAPS = [(recipe, bits) for at, recipe in enumerate(sample(zoo.recipes(), 1)) for bits in some((32, 64), 2, at % 2)]
-"""By turns: a pointer's bits tell at a heap's edge to its program alone."""
+"""By turns: a pointer's bits at a heap's edge mean something to its program alone."""
 
 
 @pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda item: getattr(item, "name", item))

@@ -136,7 +136,7 @@ def test_the_comment_says_what_it_is_and_what_it_was_tuned_for() -> None:
     start = comment.index("The recipe:\n *\n") + len("The recipe:\n *\n")
     toml = comment[start : comment.index(" * Freestanding")]
     again = Recipe.parse("\n".join(line[7:] for line in toml.splitlines()), "app_heap.c")
-    assert again.about.split() == recipe.about.split()  # filled anew
+    assert again.about.split() == recipe.about.split()  # filled again
     assert again.model_copy(update={"about": recipe.about}) == recipe
 
 

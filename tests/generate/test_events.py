@@ -1,4 +1,4 @@
-"""Hooks of a generated heap: they tell what happens, and are no code where they are not defined."""
+"""Hooks of a generated heap: they report what happens, and are no code where they are not defined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools in front of another allocator: which recipes stand there, which names tell a family, and what is written."""
+"""Pools in front of another allocator: which recipes stand there, which names show a family, and what is written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_malloc_tells_its_family() -> None:
     assert family("mi_malloc")["realloc"] == "mi_realloc"
     assert family("dlmalloc")["free"] == "dlfree"
     for name in ("", "pvPortMalloc", "my malloc", "a_malloc_malloc", "malloc()", "\u0101malloc"):
-        with pytest.raises(HeapwrightError, match="does not tell what realloc and free are called"):
+        with pytest.raises(HeapwrightError, match="does not show what realloc and free are called"):
             family(name)
 
 

@@ -279,7 +279,7 @@ def test_newlib_is_behind_on_a_target(tmp_path: Path) -> None:
         (
             ["pools.toml", "--behind", "pvPortMalloc"],
             2,
-            "'pvPortMalloc' does not tell what realloc and free are called",
+            "'pvPortMalloc' does not show what realloc and free are called",
         ),
         (
             ["pools.toml", "--behind", "malloc", "--platform", "newlib"],

@@ -37,7 +37,7 @@ from heapwright._traces.trace import Trace
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 
 LEFT_TO_THE_LINKER = {"memcmp", "memcpy", "memmove", "memset"}
-"""What gcc and clang may call from any freestanding C, whatever the source says."""
+"""What gcc and clang may call from any freestanding C, for any source."""
 
 NAMED = sample(zoo.recipes())
 RECIPES = NAMED + random_recipes(brief(5, 25), seed=2006)
@@ -63,7 +63,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recipe], Pa
 
 
 def symbols(path: Path) -> Iterator[tuple[str, str]]:
-    """Kind (as nm tells it) and name of every symbol of an object file."""
+    """Kind (as nm prints it) and name of every symbol of an object file."""
     needs("nm")
     for line in run("nm", path).stdout.splitlines():
         kind, name = line.split()[-2:]

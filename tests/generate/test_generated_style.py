@@ -1,4 +1,4 @@
-"""Generated C beside what one would have written by hand: length, helpers, assertions, and MISRA C:2012."""
+"""Generated C compared with what one would have written by hand: length, helpers, assertions, and MISRA C:2012."""
 
 from __future__ import annotations
 

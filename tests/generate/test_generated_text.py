@@ -1,4 +1,4 @@
-"""The text of generated heaps, as somebody reads it who knows one recipe and nothing of the core."""
+"""The text of generated heaps, as a reader sees it who knows one recipe and nothing of the core."""
 
 from __future__ import annotations
 

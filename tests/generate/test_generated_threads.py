@@ -1,4 +1,4 @@
-"""Heaps for several threads: generated code under ThreadSanitizer, forks, ends of threads, and what a replay tells."""
+"""Heaps for several threads: generated code under ThreadSanitizer, forks, ends of threads, and what replays report."""
 
 from __future__ import annotations
 

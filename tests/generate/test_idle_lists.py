@@ -50,7 +50,7 @@ GIVEN_BACK = """
     malloc i 44     |0:48:i|48:16:.|64:24:~|88:48:c|136:48:d|184:48:e|232:48:f|280:48:g|328:48:h|
 """
 
-# The same, but f asks for what waits since the turn, and its block begins to wait anew: the turn of j leaves it in
+# The same, but f requests what waits since the turn, and its block begins to wait again: the turn of j leaves it in
 # place. k has no list, and empties them all before the heap grows.
 TAKEN = """
     malloc a 60     |0:64:a|

@@ -38,17 +38,17 @@ int main(void)
 OTHERS = """\
 cmake_minimum_required(VERSION 3.14)
 project(others LANGUAGES NONE)
-macro(told)
-  message(STATUS "told: ${ARGN}")
+macro(reported)
+  message(STATUS "reported: ${ARGN}")
 endmacro()
 function(idf_component_register)
-  told(idf_component_register ${ARGN})
+  reported(idf_component_register ${ARGN})
 endfunction()
 set(ESP_PLATFORM 1)
 add_subdirectory(app esp)
 set(ESP_PLATFORM 0)
 foreach(name zephyr_library_named zephyr_library_sources zephyr_include_directories)
-  cmake_language(EVAL CODE "function(${name})\\n  told(${name} \\${ARGN})\\nendfunction()")
+  cmake_language(EVAL CODE "function(${name})\\n  reported(${name} \\${ARGN})\\nendfunction()")
 endforeach()
 add_subdirectory(app zephyr)
 """
@@ -67,11 +67,11 @@ def test_a_project_takes_heaps_by_add_subdirectory_and_by_fetch_content(tmp_path
 
 
 def test_esp_idf_and_zephyr_are_told_of_the_sources(tmp_path: Path) -> None:
-    """By stand-ins for their functions: neither is installed."""
+    """By stubs of their functions: neither is installed."""
     hw.generate("tlsf", tmp_path / "app", package=True)
     (tmp_path / "CMakeLists.txt").write_text(OTHERS)
     printed = run([tool("cmake"), "-S", ".", "-B", "build"], tmp_path)
-    assert re.findall(r"told: (.*)", printed) == [
+    assert re.findall(r"reported: (.*)", printed) == [
         "idf_component_register;SRCS;app_heap.c;INCLUDE_DIRS;.",
         "zephyr_library_named;app_heap",
         "zephyr_library_sources;app_heap.c",

@@ -1,4 +1,4 @@
-"""What makes a folder of generated C a package: which sources are its library, and what each tool is told."""
+"""What makes a folder of generated C a package: which sources are its library, and what each tool reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def written(folder: Path, heap: str = "tlsf", platform: str | None = None, **giv
 
 
 def sources(folder: Path) -> list[str]:
-    """Those that CMake and PlatformIO are told of; they are told of the same."""
+    """The sources that CMake and PlatformIO build, which are the same."""
     (listed,) = re.findall(r"^set\(\w+_sources (.*)\)$", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
     nothing, *added = json.loads((folder / "library.json").read_text())["build"]["srcFilter"]
     assert nothing == "-<*>"

@@ -1,4 +1,4 @@
-"""Copies of C in which members of structs are numbers: which reads are replaced, and what is told."""
+"""Copies of C in which members of structs are numbers: which reads are replaced, and what is reported."""
 
 from __future__ import annotations
 

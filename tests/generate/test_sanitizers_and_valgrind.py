@@ -1,4 +1,4 @@
-"""Generated heaps under AddressSanitizer and Valgrind: faults are told where they happen, and nothing else is."""
+"""Generated heaps under AddressSanitizer and Valgrind: faults are reported where they happen, and nothing else is."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def sited_trace(seed: int, calls: int) -> Trace:
 
 
 def addresses(trace: Trace, recipe: Recipe, arena: int) -> NDArray[np.int64]:
-    """Where each call's object lies after it in a replay; 0 where it lives no more, or was refused."""
+    """Where each call's object lies after it in a replay; 0 if it was freed or refused."""
     result = np.zeros(len(trace), np.int64)
     with filming(trace, recipe, arena) as film:
         for call, slot in enumerate(trace.calls.slot):
@@ -192,7 +192,7 @@ def test_what_cannot_be_is_told_in_one_line(pools: list[dict[str, Any]], keys: d
 def test_what_tells_no_sites_refuses_such_a_heap(tmp_path: Path) -> None:
     with pytest.raises(hw.HeapwrightError, match="has pools for call sites"), running(recipe_of()):
         pass
-    with pytest.raises(hw.HeapwrightError, match="its pools for call sites are asked by themselves"):
+    with pytest.raises(hw.HeapwrightError, match="its pools for call sites serve calls of their own"):
         hw.generate(recipe_of([*OF_SITES, POOLS[4] | {"region": 4096}]), tmp_path / "out", behind="malloc")
 
 

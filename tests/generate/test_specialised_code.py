@@ -179,17 +179,17 @@ static inline uint32_t pool_find(const struct hw_pool *pool, struct hw_heap *h, 
 
 static inline uint32_t above(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t n)
 {
-    uint32_t told = 0;
+    uint32_t result = 0;
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK) {
             if (load(h, 40u + i) == n) {
-                return told;
+                return result;
             }
-            told += i + pool->quick.count;
+            result += i + pool->quick.count;
         }
     }
-    return told;
+    return result;
 }
 
 static inline uint32_t route(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
@@ -396,7 +396,7 @@ def generic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_shipped_allocators_do_what_the_core_does(
     name: str, generic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That the specialised text compiles alone, without a warning, is asked in test_generate.py."""
+    """That the specialised text compiles alone, without a warning, is tested in test_generate.py."""
 
     chosen = policy_of(zoo.load(name))
     entries = [f"hw_{entry}" for entry in CORE_ENTRIES]

@@ -1,4 +1,4 @@
-"""Adapters of somebody else's allocators: what a file says, what it may leave out, and which mistakes are named."""
+"""Adapters of other allocators: what a file says, what it may leave out, and which mistakes are named."""
 
 from __future__ import annotations
 

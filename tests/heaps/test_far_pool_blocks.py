@@ -1,4 +1,4 @@
-"""Pools at both ends of the arena, call by call: blocks worked out by hand, and generated code beside the replay.
+"""Pools at both ends of the arena, call by call: blocks worked out by hand, and generated code against the replay.
 
 Behaviour tables are as in tests/helpers/behaviour.py.
 """

@@ -149,7 +149,7 @@ ONCE_TOML = SIZED_TOML.replace("{bytes}", "{capacity}")
 
 @pytest.fixture
 def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often a heap was compiled so far; the driver and what is asked of the compiler do not count."""
+    """How often a heap was compiled so far; the driver and queries of the compiler do not count."""
     log, compiler = tmp_path / "compiler.log", tmp_path / "counting-cc"
     log.touch()
     compiler.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec cc "$@"\n')
@@ -418,7 +418,7 @@ def test_a_recipe_in_front_takes_what_it_can(tmp_path: Path) -> None:
     assert isinstance(with_front["footprint_bytes"], int)
     assert isinstance(without["footprint_bytes"], int)
     saved = without["footprint_bytes"] - with_front["footprint_bytes"]
-    # what the shared object spends on a header, less the four blocks of 64 bytes that nobody asks for
+    # what the shared object spends on a header, less the four blocks of 64 bytes that no one requests
     assert saved == pytest.approx(50 * 24 - 4 * 64, abs=4 * 4096)
     small = trace((0, 1, 60), (0, 2, 50), (2, 1, 64), (3, 1, 0), (3, 2, 0))
     in_front = replayed(small, whole)["footprint_bytes"]

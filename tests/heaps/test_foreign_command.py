@@ -161,7 +161,7 @@ def test_help_says_that_foreign_heaps_are_programs(run: Callable[..., subprocess
 
 
 def test_a_heap_that_fails_while_it_is_timed_costs_only_its_own_row(make: Make) -> None:
-    """Objects are filled with bytes that are odd; where time is measured nobody fills them."""
+    """Objects are filled with bytes that are odd; where time is measured they are not filled."""
     source = "void abort(void);\n" + BUMP.replace("(void)pointer;", "if (*(char *)pointer % 2 == 0) abort();")
     heap = make(source)
     assert replayed(THREE, heap)["failed"] == 0

@@ -1,4 +1,4 @@
-"""Names of heaps: what each kind of name means, whatever signs the paths in it have."""
+"""Names of heaps: what each kind of name means, for any characters in its paths."""
 
 import re
 from pathlib import Path

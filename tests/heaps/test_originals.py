@@ -1,4 +1,4 @@
-"""Rows of the zoo beside the originals that they describe: every object of a trace lies where the original puts it.
+"""Rows of the zoo against the originals that they describe: every object of a trace lies where the original puts it.
 
 The row's generated C and the original's sources are built for 32 bits and replay the same calls, in arenas that leave
 both the same memory for blocks. `apart` is what the row's addresses are higher by, because its variables lie in the
@@ -44,7 +44,7 @@ class Original(NamedTuple):
     least: int = 0
     most: int = 1 << 30
     moves: bool = False
-    """Whether a realloc is told as a malloc and a free."""
+    """Whether a realloc is reported as a malloc and a free."""
 
 
 def newlib(suite: str) -> Callable[[], Path]:

@@ -2,7 +2,7 @@
 
 Each line is a call and the heap after it, as |offset:size:state| in order of address, headers included; offsets count
 from the end of the control data and of regions with a size of their own. A state is the name of an object, "." free,
-"~" cached in a quick list, "v" victim.
+"~" cached in a quick list, "v" last remainder.
 """
 
 from __future__ import annotations

@@ -15,14 +15,14 @@ def each(
     cases: Iterable[Any],
     ids: Callable[[Any], object] | Iterable[object] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """As `pytest.mark.parametrize`, for tests without fixtures: all cases are tried; a failure tells which failed."""
+    """As `pytest.mark.parametrize`, for tests without fixtures: all are tried; a failure names the failed ones."""
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     all_cases = [_values(case, keys) for case in cases]
-    known = None if ids is None or callable(ids) else list(ids)
+    labels = None if ids is None or callable(ids) else list(ids)
 
     def name(number: int) -> str:
-        if known is not None:
-            return str(known[number])
+        if labels is not None:
+            return str(labels[number])
         return ", ".join(str(ids(all_case)) if callable(ids) else repr(all_case) for all_case in all_cases[number])
 
     def decorate(test: Callable[..., None]) -> Callable[[], None]:

@@ -102,15 +102,17 @@ class Chromium:
         self._note(message.get("method"), message.get("params", {}))
         return message
 
-    def _note(self, method: str | None, told: dict[str, Any]) -> None:
+    def _note(self, method: str | None, parameters: dict[str, Any]) -> None:
         if method == "Page.loadEventFired":
             self._loaded = True
         elif method == "Log.entryAdded":
-            self.console.append(told["entry"]["text"])
+            self.console.append(parameters["entry"]["text"])
         elif method == "Runtime.consoleAPICalled":
-            self.console.append(" ".join(str(item.get("value", item.get("description"))) for item in told["args"]))
+            self.console.append(
+                " ".join(str(item.get("value", item.get("description"))) for item in parameters["args"])
+            )
         elif method == "Runtime.exceptionThrown":
-            self.console.append(told["exceptionDetails"].get("exception", {}).get("description", "exception"))
+            self.console.append(parameters["exceptionDetails"].get("exception", {}).get("description", "exception"))
 
     def look(self, width: int = 1280, height: int = 1600, dark: bool = False, scripts: bool = True) -> None:
         """Set how pages are shown from now on."""

@@ -59,7 +59,7 @@ workload url packets.parquet --load 0.5,0.7 -o url.parquet
 workload modem -o modem.parquet
 study diff s.duckdb s.duckdb
 """
-"""Commands that do what they are asked to."""
+"""Commands that do what is requested."""
 
 FAILING = (
     "check busy.parquet --heap tlsf --budget 20K --fail-if 'failed > 0'",

@@ -124,18 +124,18 @@ _NUMBER = _Kind(True)
 
 def violations(program: Program) -> list[GrammarError]:
     """All violations in all functions, in the order of the sources."""
-    found_items: list[GrammarError] = []
+    errors: list[GrammarError] = []
     if not program.policy_structs:
         source = program.sources[0].file if program.sources else "core"
         return [GrammarError(source, 1, "no struct hw_policy is defined")]
-    found_items += _macro_names(program)
-    found_items += _do_more_than_compute(program)
+    errors += _macro_names(program)
+    errors += _do_more_than_compute(program)
     results = _static_functions(program)
     for function in program.functions.values():
         checker = _Checker(program, function, results)
         checker.run()
-        found_items += checker.found
-    return found_items
+        errors += checker.errors
+    return errors
 
 
 def _macro_names(program: Program) -> list[GrammarError]:
@@ -149,7 +149,7 @@ def _macro_names(program: Program) -> list[GrammarError]:
 
 
 def _do_more_than_compute(program: Program) -> list[GrammarError]:
-    """Functions between compiler conditionals that change something besides their own variables."""
+    """Functions between compiler conditionals that change more than their own variables."""
     results = []
     known = {*program.opaque, "UINT32_C"}
     for function in (variant for variants in program.opaque.values() for variant in variants):
@@ -175,7 +175,7 @@ class _Checker:
         self.program = program
         self.function = function
         self.results = results
-        self.found: list[GrammarError] = []
+        self.errors: list[GrammarError] = []
         self.returned: list[_Kind] = []
         self.names: dict[str, _Kind] = {}
         self.declared: dict[str, c.Declare] = {}
@@ -197,7 +197,7 @@ class _Checker:
         return bool(self.returned) and all(kind == _NUMBER for kind in self.returned)
 
     def report(self, node: c.Item | c.Stmt | c.Expr, what: str) -> None:
-        self.found.append(GrammarError(self.function.file, node.line or self.function.line, what))
+        self.errors.append(GrammarError(self.function.file, node.line or self.function.line, what))
 
     # ---- statements
 

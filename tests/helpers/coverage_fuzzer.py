@@ -86,8 +86,8 @@ def campaign(
         corpus += [file.read_bytes() for file in sorted(place.iterdir())]
     for data in corpus:
         lines.grow(lambda: act(data))  # noqa: B023 - called at once
-    known, tried, new = len(lines.seen), len(corpus), []
-    end, draw = time.process_time() + seconds, random.Random(f"{name} {len(corpus)} {known}")
+    begun, tried, new = len(lines.seen), len(corpus), []
+    end, draw = time.process_time() + seconds, random.Random(f"{name} {len(corpus)} {begun}")
     while time.process_time() < end:
         data = mutate(draw, corpus)
         tried += 1

@@ -1,7 +1,7 @@
 """Runs the `$` commands of a page in a fresh folder, and compares what they print with what the page shows.
 
 A block of commands is indented by four blanks and begins with `$`. Below a command stands what it prints on a terminal
-of 80 columns; where it prints nothing on stdout, what it tells on stderr. A page runs from its top in one empty folder,
+of 80 columns; if that is nothing, what it prints on stderr. A page runs from its top in one empty folder,
 with the files of the checkout that its commands name. Three things may differ:
 
 - times, rates and process numbers: what `MASKS` lists;
@@ -9,7 +9,7 @@ with the files of the checkout that its commands name. Three things may differ:
 - all numbers of a block with the comment `<!-- numbers vary: WHY -->` before it, which readers do not see.
 
 `<!-- not run: WHY -->` before a block: it cannot be run everywhere, or takes minutes. `<!-- needs: PROGRAM TEXT -->`:
-it is run where `PROGRAM --version` tells TEXT.
+it is run if `PROGRAM --version` prints TEXT.
 
     python tests/helpers/doc_commands.py docs/tutorial.md    # writes what is printed now into the page
 """

@@ -1,4 +1,4 @@
-"""A recipe's generated code, as a heap that somebody else brought, and where objects lie in its replay."""
+"""A recipe's generated code, as a heap from elsewhere, and where objects lie in its replay."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def as_foreign(recipe: Recipe, folder: Path) -> ForeignHeap:
 
 
 def replayed(trace: Trace, heap: Recipe, arena: int) -> NDArray[np.int64]:
-    """Where each call's object lies in the replay, as `addresses` tells of generated code."""
+    """Where each call's object lies in the replay, as `addresses` prints it for generated code."""
     result = np.full(len(trace), -1, np.int64)
     with filming(trace, heap, arena) as film:
         for call in np.flatnonzero(trace.op != FREE).tolist():

@@ -99,4 +99,4 @@ BROKEN = {
     ),
     "wrote behind the end of its arena": BUMP.replace("{ next = memory;", "{ next = memory; next[bytes] = 1;"),
 }
-"""What a heap is told to have done, and the allocator that does it."""
+"""What a heap reports as done, and the allocator that does it."""

@@ -26,13 +26,13 @@ HEAPWRIGHT = str(_HERE / "heapwright")
 
 _PROGRAM = f"""#!{sys.executable} -IS
 import marshal, os, signal, socket, sys
-with socket.socket(socket.AF_UNIX) as one:
-    one.connect({str(_SOCKET)!r})
+with socket.socket(socket.AF_UNIX) as channel:
+    channel.connect({str(_SOCKET)!r})
     asked = marshal.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)])
-    socket.send_fds(one, [len(asked).to_bytes(8, "little")], [0, 1, 2])
-    one.sendall(asked)
-    told = one.recv(8)
-status = int.from_bytes(told, "little", signed=True) if told else 70
+    socket.send_fds(channel, [len(asked).to_bytes(8, "little")], [0, 1, 2])
+    channel.sendall(asked)
+    answer = channel.recv(8)
+status = int.from_bytes(answer, "little", signed=True) if answer else 70
 if status < 0:
     signal.signal(-status, signal.SIG_DFL)
     os.kill(os.getpid(), -status)

@@ -58,5 +58,5 @@ class Functions:
         return results
 
     def looping(self, *names: str) -> set[str]:
-        """Those of them that loop."""
+        """The functions of them that loop."""
         return {name for name in self.reached(*names) if LOOP.search(self.bodies[name])}

@@ -22,7 +22,7 @@ HEAP, CORE = "target_heap.c", "core.c"
 
 @contextlib.contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """While objects are kept beside this folder by what they are made of: compiler, flags, the text and its headers."""
+    """While objects are kept next to this folder by what they are made of: compiler, flags, text and headers."""
     compile_anew = Compiler.compile
 
     def compile_heap(compiler: Compiler, source: Path, output: Path, flags: Sequence[str]) -> None:

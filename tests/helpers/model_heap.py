@@ -19,7 +19,7 @@ class Block:
 
 
 class ModelHeap:
-    """One general pool without victim, in an arena without end; sizes include headers."""
+    """One general pool without last remainder, in an arena without end; sizes include headers."""
 
     def __init__(self, recipe: Recipe) -> None:
         pool = recipe.canonical().pools[0]

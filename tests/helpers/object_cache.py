@@ -87,7 +87,7 @@ def built(command: Sequence[str | Path], folder: Path) -> subprocess.CompletedPr
 
 
 def built_line(line: str, folder: Path) -> str:
-    """As `built`, of a line of a shell; a failure tells what the compiler said, which otherwise is returned."""
+    """As `built`, of a line of a shell; a failure shows what the compiler printed, which otherwise is returned."""
     output = ""
     for command in expanded(line, folder):
         done = built(command, folder)
@@ -97,7 +97,7 @@ def built_line(line: str, folder: Path) -> str:
 
 
 def _object(words: Words, source: str, made: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a compiler says of a source is told whenever it is compiled: such objects are not kept."""
+    """Warnings of a compiler are shown at each compilation: such objects are not kept."""
     text = [words.compiler, *words.flags, *words.including, "-E", "-P", source]
     read = subprocess.run(text, cwd=folder, capture_output=True, text=True)
     if read.returncode:

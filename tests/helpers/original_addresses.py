@@ -3,7 +3,7 @@
     python tests/helpers/original_addresses.py HEAP ADAPTER=PATH LESS
 
 runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the
-table anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted
+table again: trace, arena of the row and of the original, and a digest of the address of each call's object, counted
 from the first one's; where the row differs on purpose, its lines have the smallest arenas instead. What ran is their
 published text, without comments, statistics, options that are off, and what waits for memory: memmgr 22821a6; ThreadX
 1b5816a with tx_byte_pool_create.c of 205b6ef; Contiki-NG 01809bb; Contiki 56984d1 with list.c of 0555c40; FreeBSD
@@ -72,10 +72,10 @@ def traces_for(heap: str) -> dict[str, Trace]:
     return {n: without_large(item, LARGEST_OF_KINGSLEY) for n, item in result.items()} if heap == "kingsley" else result
 
 
-def digest(found: NDArray[np.int64]) -> str:
+def digest(places: NDArray[np.int64]) -> str:
     """Of where each call's object lies, counted from the first one; -1 where there is none."""
-    placed = found >= 0
-    counted = np.where(placed, found - found[placed][0], -1)
+    placed = places >= 0
+    counted = np.where(placed, places - places[placed][0], -1)
     return hashlib.sha256(counted.astype("<i8").tobytes()).hexdigest()[:32]
 
 
@@ -101,7 +101,7 @@ def record(heap: str, original: ForeignHeap, less: int) -> list[Recorded]:
 
 
 def main(heap: str, name: str, less: str) -> None:
-    """Write the lines of a heap anew."""
+    """Write the lines of a heap again."""
     original = heaps.resolve(name, 32)
     assert isinstance(original, ForeignHeap)
     kept = [line for line in recorded() if line.heap != heap] if TABLE.exists() else []

@@ -3,7 +3,7 @@
 All code that makes a page runs, and every heap on it, on a tenth of the traffic or less. What is on them has no
 meaning: `tests/helpers/papers_digests.txt` holds their digests, to see that nothing has changed them.
 
-    python tests/helpers/papers_briefly.py    # writes these anew
+    python tests/helpers/papers_briefly.py    # writes these again
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")
 
 
 def fetched(sources: Callable[[], Path]) -> Path:
-    """The folder of somebody else's sources."""
+    """The folder of sources from elsewhere."""
     try:
         return sources()
     except originals.MissingError as error:
@@ -24,7 +24,7 @@ def fetched(sources: Callable[[], Path]) -> Path:
 
 
 def run(command: Sequence[str | Path], folder: Path, seconds: int = 120) -> str:
-    """What a program printed on stdout; a failure tells what it said."""
+    """What a program printed on stdout; a failure shows what it printed."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
     )

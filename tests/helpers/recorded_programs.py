@@ -70,7 +70,7 @@ def compiler(folder: Path) -> Compile:
 
 
 def calls_after(trace: Trace, marker: int) -> list[tuple[int, int, int, int]]:
-    """Calls (op, id less the marker's id, size, align) that follow a malloc of a telling size."""
+    """Calls (op, id less the marker's id, size, align) that follow a malloc of a marker's size."""
     start = trace.size.tolist().index(marker)
     base = int(trace.id[start])
     rows = zip(trace.op.tolist(), trace.id.tolist(), trace.size.tolist(), trace.align.tolist(), strict=True)

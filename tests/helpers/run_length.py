@@ -9,7 +9,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 EFFORT = int(os.environ.get("HEAPWRIGHT_FUZZ", "1"))
-"""Random campaigns are so many times the usual length; from 2 on nothing is brief."""
+"""Random campaigns are this many times the usual length; from 2 on nothing is brief."""
 
 SEED = int(os.environ.get("HEAPWRIGHT_SEED", "0"))
 """Which random inputs: long runs have others each time."""

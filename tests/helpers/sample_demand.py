@@ -1,4 +1,4 @@
-"""What traces ask of a heap, for spaces made to measure."""
+"""The demand of traces on a heap, for spaces made to measure."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def busy(calls: int = 900) -> Trace:
 
 
 PARTS = ("title", "lead", "facts", "front", "zoo", "held_out")
-"""Of a page, beside its figures."""
+"""Of a page, in addition to its figures."""
 
 FOOTPRINTS = (700, 800, 900, 1000, 1200, 5000, 830, 1900)
 ACCESSES = (9000, 5000, 4000, 2500, 2400, 2300, 5200, 2900)
@@ -55,12 +55,12 @@ NAMES = (None, "victim-bins", None, "lea-2.7.2", None, "tlsf", "all-round", "kin
 
 def results(where: str, factor: float = 1.0) -> list[Result]:
     """Eight recipes: a front of six, one of the zoo behind it, and one that refuses requests."""
-    found_items = []
+    contents = []
     for at, (memory, loads, name) in enumerate(zip(FOOTPRINTS, ACCESSES, NAMES, strict=True)):
         worst, failed = 7 * at + 9, 3 if name == "kingsley" else 0
         output = metrics(round(factor * memory), round(factor * loads), accesses_malloc_max=worst, failed=failed)
-        found_items.append(result(at, output, where, name))
-    return found_items
+        contents.append(result(at, output, where, name))
+    return contents
 
 
 def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]:
@@ -127,27 +127,27 @@ def plain(value: Any) -> Any:
 
 def of_content(name: str, content: Content) -> dict[str, Any]:
     """Figures, animations and tables of a page, each by its name, but for the words of a decision."""
-    found_items: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
+    contents: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
     for section in content.traces:
-        found_items |= {
+        contents |= {
             f"{name}: {animation.name}": [animation.title, animation.note, animation.still, animation.data]
             for animation in section.animations
         }
-        found_items |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
-        found_items |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}
-    found_items |= {f"{name}: {part}": getattr(content, part) for part in PARTS if getattr(content, part)}
+        contents |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
+        contents |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}
+    contents |= {f"{name}: {part}": getattr(content, part) for part in PARTS if getattr(content, part)}
     if content.choice:
         recipes = [[recipe[key] for key in ("id", "kind", "name", "balanced")] for recipe in content.choice.recipes]
-        found_items[f"{name}: choice"] = [recipes, content.choice.axes, content.choice.rivals, content.choice.selected]
-    return found_items | {f"{name}: {item.title}": [item.lead, item.table] for item in content.target}
+        contents[f"{name}: choice"] = [recipes, content.choice.axes, content.choice.rivals, content.choice.selected]
+    return contents | {f"{name}: {item.title}": [item.lead, item.table] for item in content.target}
 
 
 def pictures() -> dict[str, Any]:
     """What commands draw of an attack and of a stress test."""
-    found_items: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., None]:
-        return lambda *told: found_items.update({f"picture: {name}": told[:-1]})
+        return lambda *drawn: contents.update({f"picture: {name}": drawn[:-1]})
 
     counts = {"runs": 40, "at_once": 20, "later": 10, "harmless": 5, "silent": 4, "crashed": 1}
     attacks = [
@@ -170,11 +170,11 @@ def pictures() -> dict[str, Any]:
             stack.enter_context(mock.patch.object(room, "write_drawing", kept(name)))
         attack_picture.write_picture(attacks, Path("a.svg"))
         stress_picture.write_picture(endured, Path("e.svg"))
-    return found_items
+    return contents
 
 
 def off_the_front() -> Figure:
-    """A pick that lies beside the front, a rival and some others, of which two would cover each other."""
+    """A pick that lies next to the front, an incumbent and some others, of which two would cover each other."""
     places = {
         "a": (100, 900),
         "b": (200, 500),

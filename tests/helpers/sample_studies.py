@@ -28,10 +28,10 @@ def recipe(number: int) -> Recipe:
     return Recipe.unchecked((General(coalesce_from=64 * number),))
 
 
-RECIPES = sorted((recipe(number) for number in range(1, 9)), key=lambda one: one.hash)
+RECIPES = sorted((recipe(number) for number in range(1, 9)), key=lambda item: item.hash)
 
 
-IDS = [one.hash for one in RECIPES]
+IDS = [item.hash for item in RECIPES]
 
 
 def metrics(footprint: float, accesses: float, **others: float | None) -> dict[str, Value]:

@@ -62,7 +62,7 @@ A_CALL = 1e-4
 
 @dataclass
 class Clock:
-    """Goes on when it is told to."""
+    """Goes on when it is released."""
 
     seconds: float = 1000.0
 
@@ -147,7 +147,7 @@ def traces(*calls: int) -> list[Trace]:
 
 
 def space_for(*calls: int, every: int) -> Space:
-    """The zoo, and one in so many recipes of the default space for these traces."""
+    """The zoo, and one in `every` recipes of the default space for these traces."""
     return Space([_recipes(calls)[::every]])
 
 
@@ -156,8 +156,8 @@ def _recipes(calls: tuple[int, ...]) -> list[Recipe]:
     return list(Space.default(traces(*calls)).recipes())
 
 
-def wrongly_told(seed: int) -> list[str]:
-    """What is wrong of what an exploration with settings by chance tells of its progress, and of the time it takes."""
+def wrong_progress(seed: int) -> list[str]:
+    """What is wrong in the progress that an exploration with random settings reports, and of the time it takes."""
     draw = random.Random(seed)
     some = traces(*[(draw.choice((300, 1200, 4000)), draw.choice((300, 900, 2500))), (1200,)][draw.random() < 0.4])
     space, longest = space_for(1200, 900, every=draw.choice((60, 150, 400))), sum(map(len, some)) * A_CALL * SLOWEST

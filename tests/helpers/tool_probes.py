@@ -1,7 +1,7 @@
 """What the tools of this machine can do. A tool that has the name may lack a part, so each is tried, once.
 
 A trial does, for a small program, what the test does: it compiles and links for that target and with those flags, or
-runs on that emulator. What it returns is the tool's complaint, or "" where the tool did what it was asked for. It is
+runs on that emulator. What it returns is the tool's complaint, or "" if the tool did what was requested. It is
 kept for the programs of one PATH, so that a test which fakes the PATH tries its own.
 """
 

@@ -1,9 +1,9 @@
 """The one rule for what a test needs and a machine may lack: the test skips there, and says what; in CI it fails.
 
-A tool is there if it does what the test asks of it, tried once (`tool_probes.py`), not if it has a name. Only this file
+A tool is there if it does what the test needs, tried once (`tool_probes.py`), not if it has a name. Only this file
 asks for that, and only this file skips (`tests/project/test_tool_requirements.py`). What skips on machines whose tools
 lack a part is tested in `tests/project/test_partial_toolchains.py`.
-`.ci/packages` installs all that CI needs, so a test that skipped there would have tested nothing for nobody to see.
+`.ci/packages` installs all that CI needs, so a test that skipped there would have tested nothing, unnoticed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def absent(what: str, why: str = "") -> NoReturn:
 
 
 def missing(what: str) -> NoReturn:
-    """As `absent`, for what the public host cannot have: data beside the checkout, sources from elsewhere."""
+    """As `absent`, for what the public host cannot have: data next to the checkout, sources from elsewhere."""
     if in_ci() and not os.environ.get("GITHUB_ACTIONS"):
         pytest.fail(what)
     pytest.skip(what)
@@ -63,7 +63,7 @@ def tool(name: str, why: str = "", path: str | None = None) -> str:
 def needs(*what: str) -> None:
     """Skip where a program, or the header of a library as in "lua5.4/lua.h", is not there.
 
-    As a mark, `@pytest.mark.needs("valgrind")`, that is asked before the test's fixtures are made.
+    As a mark, `@pytest.mark.needs("valgrind")`, that is evaluated before the test's fixtures are made.
     """
     for item in what:
         if item.endswith(".h"):
@@ -121,7 +121,7 @@ def fuzzer(*flags: str) -> str:
 def machine(suits: bool, reason: str) -> pytest.MarkDecorator:
     """A mark for a test of another kind of machine, or of a user with other rights.
 
-    Nobody can install those, so that it skips in CI, too.
+    They cannot be installed, so that it skips in CI, too.
     """
     return pytest.mark.skipif(not suits, reason=reason)
 

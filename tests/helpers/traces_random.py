@@ -86,7 +86,7 @@ def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
 
 
 def churning(draw: random.Random, calls: int, sizes: Sequence[int], share: float, name: str) -> Trace:
-    """Mallocs of the sizes and, at this share of the calls, frees of any object that lives."""
+    """Mallocs of the sizes and, at this share of the calls, frees of any allocated object."""
     op, id, size = list[int](), list[int](), list[int]()
     live: list[int] = []
     for _ in range(calls):
@@ -103,7 +103,7 @@ def churning(draw: random.Random, calls: int, sizes: Sequence[int], share: float
 
 
 def steady(calls: int, live: int = 60, kept: int = 0, name: str = "steady") -> Trace:
-    """Objects of all sizes up to 800 bytes, of which so many are live; one in ``kept`` is never freed."""
+    """Objects of all sizes up to 800 bytes, of which `live` are allocated; one in ``kept`` is never freed."""
     draw, rows, alive = np.random.default_rng(2), list[tuple[int, int, int]](), list[int]()
     sizes, requested = draw.integers(1, 800, calls).tolist(), 0
     for number in range(calls):

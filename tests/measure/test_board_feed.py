@@ -98,7 +98,7 @@ def test_an_emulator_that_counts_or_computes_wrongly_is_refused() -> None:
 
 
 class Section(dict[str, object]):
-    """One of an ELF file, as pyelftools tells it."""
+    """One of an ELF file, as pyelftools reads it."""
 
     def __init__(self, name: str, flags: int, size: int, kind: str = "SHT_PROGBITS") -> None:
         super().__init__(sh_flags=flags, sh_size=size, sh_type=kind)
@@ -161,7 +161,7 @@ def test_every_processor_has_room_for_a_trace_apart_from_code_and_arenas(name: s
     ],
 )
 def test_ticks_are_of_the_clock_that_the_board_counts_by(name: str, megahertz: int) -> None:
-    """QEMU is told how long an instruction takes: two to the power of the shift, in nanoseconds."""
+    """QEMU is configured with how long an instruction takes: two to the power of the shift, in nanoseconds."""
     machine = cpu(name).qemu
     shift = re.fullmatch(r"shift=(\d),sleep=off", machine[machine.index("-icount") + 1])
     assert shift is not None

@@ -1,4 +1,4 @@
-"""`heapwright hooks`: firmware tells its heap calls, which go through import, explore and back into the firmware."""
+"""`heapwright hooks`: firmware reports its heap calls, which go through import, explore and back into the firmware."""
 
 from __future__ import annotations
 

@@ -137,5 +137,5 @@ def test_ticks_are_given_for_every_call(broker: Trace) -> None:
     with Bench() as bench:
         result = bench.ticks({"heap": bench.generated(recipe, TICKS)}, broker, passes=3)["heap"]
     assert result.shape == (len(broker),)
-    # The heap walks all blocks to allocate: the dearest call takes far more than the median one.
+    # The heap walks all blocks to allocate: the most expensive call takes far more than the median one.
     assert 0 < np.median(result) < result.max() / 3

@@ -1,4 +1,4 @@
-"""What is told of calls on a board or on this machine, of counts that are given: compilers and emulators are played."""
+"""What is reported of calls on a board or on this machine, from given counts: compilers and emulators are simulated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trace_of_all() -> Trace:
 
 
 def run_of(*instructions: int, refused: tuple[int, ...] = (), **others: Any) -> BoardRun:
-    """One whose calls took so many instructions, half as many loads, and a tenth of them stores."""
+    """A board whose calls took `instructions` instructions, half as many loads, and a tenth of them stores."""
     counted = np.array(instructions, np.int64)
     shares = dict(zip(COUNTS, (1, 0.5, 0.1, 0.25, 0.05, 2, 1, 1.5, 2), strict=True))
     counts: dict[str, Any] = {key: (counted * share).astype(np.int64) for key, share in shares.items()}
@@ -116,7 +116,7 @@ class Workshop:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    """A board whose calls take INSTRUCTIONS, and what it was asked."""
+    """A board whose calls take INSTRUCTIONS, and the requests to it."""
     results: list[dict[str, Any]] = []
 
     def run(image: Any, given: Any, *, memory: bool = True) -> BoardRun:
@@ -176,7 +176,7 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
     session.instructions(hw.zoo("tlsf"), [large])
     assert asked[-1]["arena"] == (int(replay(large, hw.zoo("tlsf"))["footprint_bytes"] or 0) // 65536 + 2) * 65536
     session.instructions(BoardHeap.of_library("newlib-nano"), [large])
-    assert asked[-1]["arena"] == (2 * large.lower_bound(8) // 65536 + 2) * 65536, "nobody knows its footprint"
+    assert asked[-1]["arena"] == (2 * large.lower_bound(8) // 65536 + 2) * 65536, "its footprint is not known"
     narrow = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
     session.instructions(narrow, [trace_of_all()])
     assert asked[-1]["arena"] == narrow.reach
@@ -325,7 +325,9 @@ def test_compilers_are_told_with_their_versions_and_first_complaint(
     target = cpu("cortex-m3")
     gcc = compilers.find_compiler(target)
     output["-print-file-name=nano.specs"] = "/lib/nano.specs\n"
-    assert gcc.has_file("nano.specs") and not gcc.has_file("other.specs"), "what is not found is told as it was asked"
+    assert gcc.has_file("nano.specs") and not gcc.has_file("other.specs"), (
+        "what is not found is reported as it was requested"
+    )
     assert (gcc.kind, gcc.command, gcc.version) == ("gcc", ("/bin/arm-none-eabi-gcc",), "arm-none-eabi-gcc (GNU) 12.2")
     output["--version"] = "clang version 18 (https://x)"
     (tmp_path / "zig").touch()

@@ -73,7 +73,7 @@ def measured(
     arena: int | None = None,
     compiler: str | None = None,
 ) -> dict[str, Any]:
-    """What `measure` tells, with code bytes at the level that runs alone."""
+    """What `measure` reports, with code bytes at the level that runs alone."""
     given = resolve_on_target(heap) if isinstance(heap, str) else heap
     return Session(cpu, "unicorn", compiler, arena=arena).measure(given, [trace], ["Os"])[0]
 
@@ -351,7 +351,7 @@ def test_recipe_objects_are_measured_as_files_are() -> None:
 
 @pytest.fixture
 def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three recipes are enough to be told apart; each takes a compile."""
+    """Three recipes are enough to be distinguished; each takes a compile."""
     monkeypatch.setattr(zoo, "names", lambda: ["kingsley", "tlsf", "victim-bins"])
 
 

@@ -77,7 +77,7 @@ class Timed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def packets(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """The calls of a program of tasks and queues, as its hooks told them."""
+    """The calls of a program of tasks and queues, as its hooks reported them."""
     folder = tmp_path_factory.mktemp("packets")
     sources, wrap = hooks("freertos", folder / "trace")
     heap4 = kernel / "portable/MemMang/heap_4.c"

@@ -165,7 +165,7 @@ def test_what_is_beyond_the_band_is_larger_than_stated_and_no_hold() -> None:
 
 
 def test_an_order_that_is_not_the_papers_does_not_hold_in_a_mean_that_does() -> None:
-    """One slow system carries the mean; the median tells that most are faster than the proposed allocator."""
+    """One slow system carries the mean; the median shows that most are faster than the proposed allocator."""
     runs = []
     for run in published(drr.CASE).runs:
         times = {heap: Instructions(1e6, exact=True) for heap in SYSTEMS} | {PROPOSED: Instructions(1.6e6, exact=True)}

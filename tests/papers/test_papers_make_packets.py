@@ -1,4 +1,4 @@
-"""Packet tables made from captures: which agree with what is told of them, and what is said where none can be made."""
+"""Packet tables made from captures: which agree with their declaration, and what is said if none can be made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def capture(tmp_path: Path) -> Path:
 
 
 def told(file: Path, **changes: Any) -> dict[str, Any]:
-    """What packets.toml would tell of a capture."""
+    """What packets.toml would declare of a capture."""
     table = import_packets(file)
     known = {"packets": len(table), "digest": digest(table), "sizes": sizes_digest(table), "capture": file.as_uri()}
     return {**known, "from": "a test", **changes}

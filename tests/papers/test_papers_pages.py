@@ -78,7 +78,7 @@ SHORT = {"explored_packets": 300, "grid_packets": 300}
 
 
 def silent(line: str) -> None:
-    """Progress that nobody sees."""
+    """Progress that is not shown."""
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: py
 
 def test_times_and_code_are_told_where_the_tools_are() -> None:
     if measuring.session() is None:
-        absent("a cross compiler or an emulator", "the page tells what they measure")
+        absent("a cross compiler or an emulator", "the page reports what they measure")
     trace = sensor.synthetic(1, 64, calls=600)
     results = sensor.measure({"random": [trace]}, silent)
     for heap in sensor.FIVE:

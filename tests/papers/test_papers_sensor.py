@@ -1,4 +1,4 @@
-"""The page about sensor nodes: its stand-ins, descriptors, probes and cost metric."""
+"""The page about sensor nodes: its substitutes, descriptors, probes and cost metric."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_search_takes_longer_behind_more_holes_and_a_list_of_equal_blocks_does
 
 
 def least(statement: str, *known: dict[str, int]) -> tuple[str, Verdict]:
-    """What becomes of a statement about memory where random traces need so many bytes, by allocator."""
+    """What becomes of a statement about memory if random traces need these bytes, by allocator."""
     (answer,) = statements_of("sensor")[statement].answers
     names = {name: value for name, value in vars(sensor).items() if name.isupper()}
     ((here, verdict, on),) = judged(answer, {**names, "names": {"random": []}, "known": {"random": known}})

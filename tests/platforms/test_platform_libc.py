@@ -76,7 +76,7 @@ def second_allocator(target: Target, image: Path) -> str:
 GLUE = {"newlib-nano": ("newlib",), "riot": ("newlib", "riot")}
 """Where it is not called as the platform is; the first has the test."""
 AFTER = {"riot": r"locked\nheap: used \d+, most \d+, largest free \d+ \[bytes\]\n"}
-"""What a stand-in for a system says at the end."""
+"""What a stub of a system prints at the end."""
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -21,7 +21,7 @@ ALIGN = {"cpp": 16}
 NEEDED = {"cpp": "g++", "sqlite": "sqlite3.h", "lua": "lua5.4/lua.h"}
 """Debian: libsqlite3-dev, liblua5.4-dev, g++."""
 FASTER = brief("-O0", "")
-"""Behind the page's command: what it compiles is asked how often it allocates, not how fast."""
+"""Behind the page's command: what it compiles is checked for how often it allocates, not how fast."""
 LEAST_CALLS = 100_000
 LIBRARY = 9
 """Calls of its own malloc that the C library makes for itself: a buffer of stdio, C++'s store for exceptions."""

@@ -1,4 +1,4 @@
-"""Platforms whose sources cannot be had here: compiled against declarations, and run with a stand-in for the kernel."""
+"""Platforms whose sources cannot be had here: compiled against declarations, and run with a stub of the kernel."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ STAND_INS = {
     "nuttx": StandIn(
         (),
         (
-            ("app_nuttx.c", "(int)(told.mallocs - told.frees)", "(int)told.mallocs"),
-            ("app_nuttx.c", "(int)(heap->bytes - told.least_free)", "0"),
+            ("app_nuttx.c", "(int)(counters.mallocs - counters.frees)", "(int)counters.mallocs"),
+            ("app_nuttx.c", "(int)(heap->bytes - counters.least_free)", "0"),
             ("app_nuttx.c", "memory ? memset(memory, 0, size) : NULL", "memory"),
             ("app_nuttx.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
         ),
@@ -49,7 +49,7 @@ STAND_INS = {
             ("app_threadx.c", "tx_semaphore_put(&pool->freed);", ""),
             ("app_threadx.c", "pool->waiting--;", ""),
             ("app_threadx.c", "app_free(pool->heap, memory);", ""),
-            ("app_threadx.c", "*least_available = told.least_free;", "*least_available = told.free;"),
+            ("app_threadx.c", "*least_available = counters.least_free;", "*least_available = counters.free;"),
             ("app_tx_byte.c", "!app_owns(pool->pool.heap, memory)", "0"),
             ("app_tx_byte.c", "*at = pool->next;", ""),
         ),
@@ -70,7 +70,7 @@ STAND_INS = {
             ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
             ("app_sys_heap.c", "app_free(heap->heap->heap, origin(mem))", "app_free(heap->heap->heap, mem)"),
             ("app_sys_heap.c", "usable < bytes ? usable : bytes", "usable / 64"),
-            ("app_zephyr.c", "pool->bytes - told.least_free", "pool->bytes - told.free"),
+            ("app_zephyr.c", "pool->bytes - counters.least_free", "pool->bytes - counters.free"),
             (
                 "app_zephyr.c",
                 "k_sem_take(&pool->freed, sys_timepoint_timeout(end))",

@@ -1,4 +1,4 @@
-"""Platforms: what each asks of a recipe, and the files that it writes."""
+"""Platforms: what each requires of a recipe, and the files that it writes."""
 
 import json
 import re

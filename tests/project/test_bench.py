@@ -151,7 +151,7 @@ def test_a_page_is_made_of_the_numbers(told: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def test_threads_are_measured_on_traces_of_ones_own(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In long runs; else bench/run.py, by the same functions, has measured what is told."""
+    """In long runs; else bench/run.py, by the same functions, has measured what is reported."""
     trace = BENCH.parent / "examples" / "lighttpd_server.parquet"
     monkeypatch.syspath_prepend(BENCH)
     import threads

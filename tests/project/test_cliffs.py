@@ -1,4 +1,4 @@
-"""Few pairs of a random recipe and a random trace make the engine walk far: accesses that it makes, whatever the time.
+"""Few pairs of a random recipe and a random trace make the engine walk far: accesses that it makes, not time.
 
 bench/cliffs.py times pairs, in the nightly run as well.
 """
@@ -20,7 +20,7 @@ FAR = 1_000
 
 
 def made(trace: Trace, recipe: Recipe) -> float | None:
-    """Accesses a call that the engine made to tell what a heap would make; None where the recipe cannot begin."""
+    """Accesses a call that the engine made to count those of a heap; None where the recipe cannot begin."""
     try:
         result, _ = run(trace, recipe, policy_struct(recipe), None)
     except HeapwrightError:

@@ -109,7 +109,7 @@ def test_the_core_knows_nothing_around_it() -> None:
     core = {path.relative_to(CHECKOUT / "csrc").as_posix(): path for path in CHECKOUT.glob("csrc/**/*.h")}
     assert set().union(*map(included, core.values())) <= core.keys()
     asking = [name for name, path in core.items() if re.search(r"\bHW_ENGINE\b", path.read_text(encoding="utf-8"))]
-    assert asking == ["replay_hooks.h"]  # the door alone asks whether somebody listens
+    assert asking == ["replay_hooks.h"]  # the door alone asks whether hooks are defined
     assert included(CHECKOUT / "native" / "types.h") == set()
 
 
@@ -251,7 +251,7 @@ def test_every_folder_says_in_one_line_what_it_is() -> None:
 
 
 SHARED_OBJECTS = {"heapwright.recorder", "heapwright.recorder_sites"}
-"""What lies beside the modules to be preloaded, and is none."""
+"""What lies next to the modules to be preloaded, and is none."""
 
 MODULES = sorted({found.name for found in pkgutil.walk_packages(heapwright.__path__, "heapwright.")} - SHARED_OBJECTS)
 

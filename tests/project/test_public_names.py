@@ -12,7 +12,7 @@ import heapwright
 
 ROOT = Path(heapwright.__file__).parent
 
-LEANING = ("Those ", "That ", "The same ", "As ", "So many ", "It ", "Of ")
+LEANING = ("Those ", "That ", "The same ", "As ", "So ", "It ", "Of ")
 """First words that point at what stands before the definition, which a reader who comes by search has not seen."""
 
 

@@ -1,4 +1,4 @@
-"""What a test needs and a machine may lack is asked for by one rule, and nothing that a test started stays."""
+"""What a test needs and a machine may lack is requested by one rule, and nothing that a test started stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of recipes: how many there are, and what a file with a key of an older version is told."""
+"""The keys of recipes: how many there are, and the error for a file with a key of an older version."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_erlang_b_is_the_textbook_one() -> None:
 @pytest.mark.parametrize("crowding", [0.8, 1.0, 1.8])
 def test_a_fixed_pool_under_poisson_load_follows_erlang_b(buffers: int, crowding: float) -> None:
     """Whether a request is refused depends on the number of buffers alone. Refusals come in runs of about one holding
-    time, so the standard error is that of so many independent runs."""
+    time, so the standard error is that of this many independent runs."""
     requests = 40_000
     load = crowding * buffers
     heap = recipe({"kind": "fixed", "sizes": [2048], "counts": [buffers]})

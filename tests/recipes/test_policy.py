@@ -146,7 +146,7 @@ def test_maps_of_counted_classes() -> None:
     }
     assert pool["fixed"]["size_map"] == [0, 0, 1, 2, 2, 2, 3, 3, 3, 3], "0 bytes, up to 8, up to 16, ... up to 72"
     assert pool["fixed"]["region_map"] == [0] * 3 + [1] * 4 + [2] * 20 + [3] * 9
-    assert pool["at_hand"] == 68, "no map is asked for more"
+    assert pool["at_hand"] == 68, "no map is queried for more"
 
 
 def test_maps_in_which_classes_end_within_a_step() -> None:

@@ -330,7 +330,7 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
 
 @each(("keys", "message"), TOGETHER)
 def test_keys_of_a_general_pool_that_need_others(keys: dict[str, Any], message: str | None) -> None:
-    """Each of the combinations that are refused stands beside the nearest one that is not."""
+    """Each of the combinations that are refused stands next to the nearest one that is not."""
     if message is None:
         assert general(**keys)
     else:

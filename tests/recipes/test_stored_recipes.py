@@ -1,4 +1,4 @@
-"""Recipes as a study holds them: read fast, and read as everybody else's are."""
+"""Recipes as a study holds them: read fast, and read as all others are."""
 
 from __future__ import annotations
 

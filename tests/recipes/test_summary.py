@@ -1,4 +1,4 @@
-"""A pool in a few words: every key that differs from its default is told, and nothing else."""
+"""A pool in a few words: every key that differs from its default is printed, and nothing else."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ def test_no_page_is_left_over() -> None:
     ],
 )
 def test_facts(name: str, cost: tuple[tuple[int, ...], int, bool]) -> None:
-    """A free block of the first fit pool behind the special ones holds two links and a tag beside its header."""
+    """A free block of the first fit pool behind the special ones holds two links and a tag as well as its header."""
     assert facts(zoo.load(name))[:3] == cost
 
 

@@ -1,6 +1,6 @@
 """Behaviour tables of the zoo's allocators of systems and libraries, worked out by hand from the rules that they state.
 
-`behaviour.py` says how a table reads. `ROOM` is what the arena has beside control data and regions; where all memory is
+`behaviour.py` explains the tables. `ROOM` is what the arena has without control data and regions; where all memory is
 one free block to begin with, and blocks have boundary tags, the last header of it marks the end.
 """
 
@@ -315,7 +315,7 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:16:~|16:304:.|320:16:c|
         malloc f 501    |0:320:.|320:16:c|336:512:f|
     """),
-    # the first part of a larger chunk is handed out; g finds memory beside the free 12 bytes, h does not, and i gets
+    # the first part of a larger chunk is handed out; g finds memory next to the free 12 bytes, h does not, and i gets
     # what lies free at the end of the heap with the 4 bytes that are left
     "newlib-nano": (200, """
         malloc a 10     |0:20:a|

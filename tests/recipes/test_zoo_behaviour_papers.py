@@ -1,6 +1,6 @@
 """Behaviour tables of the zoo's allocators of papers and textbooks and of our own, worked out by hand from their rules.
 
-`behaviour.py` says how a table reads. `ROOM` is what the arena has beside control data and regions; where all memory is
+`behaviour.py` explains the tables. `ROOM` is what the arena has without control data and regions; where all memory is
 one free block to begin with, and blocks have boundary tags, the last header of it marks the end.
 """
 
@@ -191,8 +191,8 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 30     |0:24:.|24:16:b|40:40:h|80:16:d|96:32:g|128:16:f|
         free b          |0:40:.|40:40:h|80:16:d|96:32:g|128:16:f|
     """),
-    # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first;
-    # i looks two bins further before the victim
+    # what a leaves after e is the last remainder and serves f; c's 28 bytes are in the bin behind g's, looked at
+    # first; i looks two bins further before the last remainder
     "victim-bins": (500, """
         malloc a 100    |0:104:a|
         malloc b 8      |0:104:a|104:16:b|
@@ -208,8 +208,8 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:i|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
     """),
-    # 70 and 69 bytes share a list, which a turn of two lists a call reaches at f; b lies beside what came back and does
-    # not wait, d does; g is cut from it, the rest is the victim, and what is freed beside that joins it
+    # 70 and 69 bytes share a list, that the turn of two lists a call reaches at f; b is next to what came back and does
+    # not wait, d does; g is cut from it, the rest is the last remainder, and what is freed next to that joins it
     "all-round": (6000, """
         malloc a 70     |0:80:a|
         malloc b 300    |0:80:a|80:320:b|
@@ -227,7 +227,7 @@ TABLES: dict[str, tuple[int, str]] = {
         free c          |0:48:g|48:432:v|480:320:~|800:1608:f|
         malloc i 290    |0:48:g|48:432:v|480:320:i|800:1608:f|
     """),
-    # as all-round, but b and c wait beside free memory, and no rest is kept apart; i empties the lists in vain
+    # as all-round, but b and c wait next to free memory, and no rest is kept apart; i empties the lists in vain
     "fast": (6000, """
         malloc a 70     |0:80:a|
         malloc b 300    |0:80:a|80:320:b|
@@ -259,7 +259,7 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:64:.|64:24:g|88:144:.|232:40:f|272:24:d|
         free g          |0:232:.|232:40:f|272:24:d|
     """),
-    # b waits in a list, where a does not join it, and serves f; e makes the rest of a the victim, which serves g; h
+    # b waits in a list, where a does not join it, and serves f; what a leaves after e serves g as the last remainder; h
     # takes c from the bin of its size; i empties the lists, and finds nothing
     "small-lists": (700, """
         malloc a 200    |0:208:a|

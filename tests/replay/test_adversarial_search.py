@@ -1,4 +1,4 @@
-"""The worst found: within the sizes and live bytes of a trace, far from harmless, and never beyond what is proved."""
+"""The adversarial search: within the sizes and live bytes of a trace, far from harmless, never beyond the proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a generated heap tells in O(1), or at a bounded cost, is what a walk over all its blocks tells."""
+"""What a generated heap reports in O(1), or at a bounded cost, is what a walk over all its blocks finds."""
 
 from __future__ import annotations
 

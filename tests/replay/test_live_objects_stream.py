@@ -1,4 +1,4 @@
-"""What lives along a trace, told call by call, against what is told of the whole trace; and heaps that run with it."""
+"""Live objects along a trace, call by call, against those of the whole trace; and heaps that run with it."""
 
 from __future__ import annotations
 

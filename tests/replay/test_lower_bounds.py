@@ -111,7 +111,7 @@ def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
 
 
 def least_of(trace: Trace, recipe: Recipe, calls: int = 0) -> int:
-    """The least accesses after so many calls."""
+    """The least accesses after this number of calls."""
     return int(LeastAccesses([trace]).of(recipe)[0][-(-calls // STRETCH)])
 
 
@@ -147,7 +147,7 @@ def test_what_no_list_holds_takes_the_accesses_of_the_pools_behind() -> None:
     least = LeastAccesses([aligned, trace])
     for quick, expected in ((Quick(sizes=(500,)), 10), (Quick(sizes=(60,)), 6)):
         output = least.of(Recipe(pools=(quick, General(header=4, min_block=16))))
-        assert int(output[0][0]) == expected, "what the other trace asks for counts, as nobody knows how much more"
+        assert int(output[0][0]) == expected, "what the other trace requests counts, as it is not known how much more"
 
 
 def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[ReplayProgress], dict[str, Value]]:
@@ -162,7 +162,7 @@ def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[ReplayProgress], dict[
 
 
 def test_no_threshold_changes_a_bound() -> None:
-    """They are told of what recipes have in common whose thresholds differ."""
+    """They report what recipes have in common whose thresholds differ."""
     sizes, differ = np.arange(1, 3000, 7), 0
     for recipe in (item for item in recipes() if not item.memory):
         try:
@@ -210,7 +210,7 @@ def test_an_error_of_what_watches_is_raised() -> None:
 
 
 class AtLevels(LevelWatch):
-    """Watches a replay of a trace, with levels; it is never given up."""
+    """Watches a replay of a trace, with levels; it is never pruned."""
 
     def __init__(self, corners: list[dict[str, int]], to_come: RemainingAccesses | None = None) -> None:
         rows = [[corner.get(key, 0) for key in GROWING] for corner in corners]

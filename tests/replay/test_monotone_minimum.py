@@ -40,7 +40,7 @@ def broker() -> Trace:
 
 
 def refusing(trace: Trace, recipe: Recipe, start: int, count: int) -> list[int]:
-    """Those of `count` arenas from `start` to twice that refuse a request of the trace."""
+    """The sizes, of `count` from `start` to twice that, of arenas that refuse a request of the trace."""
     serves = server(trace, recipe, policy_struct(recipe))
     draw = random.Random(99)
     sizes = {start + draw.randrange(start) // recipe.align * recipe.align for _ in range(count)}

@@ -48,7 +48,7 @@ def serves_half_again(recipe: Recipe, size: int) -> bool:
 
 
 def merges_all(pool: Pool, size: int) -> bool:
-    """Whether all free blocks of so many bytes become one, by design.
+    """Whether all free blocks of these bytes become one, by design.
 
     Not those that merge forward only or from a size up, nor where a search looks at some of the blocks alone, or asks
     for just one size.
@@ -74,7 +74,7 @@ def test_an_arena_that_was_full_of_small_objects_serves_half_of_itself() -> None
     tried = 0
     for recipe in recipes():
         if zoo_is_larger(recipe) or refused(recipe, [(MALLOC, 1, ARENA // 2)]):
-            continue  # not even where nothing was asked for before: too large a block, or powers of two
+            continue  # not even if nothing was requested before: too large a block, or powers of two
         for size in brief((40, 700), (24, 100, 700)):
             if all(merges_all(pool, size) for pool in recipe.pools):
                 assert serves_half_again(recipe, size), (recipe.summary(), size)

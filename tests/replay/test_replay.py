@@ -518,7 +518,7 @@ def test_replays_in_threads_do_not_meet() -> None:
 
 
 def test_aligned_requests_find_the_same_addresses_in_every_arena() -> None:
-    """The arena is aligned to a power of two beyond its size, whatever address the system gives."""
+    """The arena is aligned to a power of two beyond its size, for any address that the system gives."""
     count = 40
     trace = Trace.from_columns(op=[MALLOC] * count, id=range(count), size=[100] * count, align=[1 << 16] * count)
     recipe = zoo.load("exact-bins")
@@ -564,7 +564,7 @@ def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
     mark = high_water_mark(struct, result)
     assert known(replay(trace, tlsf, arena=mark)["failed"]) > 0
     assert mark < needed < 1.01 * mark
-    assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "whatever arena it was replayed in"
+    assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "for any arena of the replay"
 
 
 @pytest.mark.parametrize(("calls", "steps"), [(20_000, 512), (20_001, 128)])

@@ -1,4 +1,4 @@
-"""Replays with the index of long walks and without it: the same numbers, whatever the recipe.
+"""Replays with the index of long walks and without it: the same numbers for any recipe.
 
 HEAPWRIGHT_INDEX says how many accesses are walked before the heap is indexed (docs/core.md); 0 indexes it from its
 first call on, so that short traces exercise every way.
@@ -139,7 +139,7 @@ def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
 
 
 def _watched(trace: Trace, recipe: Recipe) -> list[engine.ReplayProgress]:
-    """What the first seven looks at a replay show, which is given up then."""
+    """What the first seven looks at a replay show, which is pruned then."""
     output: list[engine.ReplayProgress] = []
 
     def look(so_far: engine.ReplayProgress) -> bool:
@@ -170,7 +170,7 @@ def _marked(trace: Trace, recipe: Recipe) -> Any:
 
 @pytest.mark.parametrize("name", ["best-fit-slow-free", "freertos-heap2", "lwip-mem-large", "drr-proposed"])
 def test_what_is_walked_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists of some hundreds of blocks cost next to nothing beside what the index answers."""
+    """Lists of some hundreds of blocks cost next to nothing compared with what the index answers."""
     recipe = zoo.load(name)
     monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
     result, _ = run(TRACES[0], recipe, policy_struct(recipe), None)
@@ -179,7 +179,7 @@ def test_what_is_walked_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_level_full_has_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It looks into payloads, too, which nothing spares, but walks lists no further."""
+    """It looks into payloads, too, which nothing saves, but walks lists no further."""
     skipped = {}
     for checks in ("none", "full"):
         recipe = Recipe.from_dict(zoo.load("freertos-heap2").to_dict() | {"checks": checks})

@@ -58,7 +58,7 @@ def everything(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
 
 
 def shape(recipe: Recipe) -> tuple[str, bool] | None:
-    """What tells the engine's copies apart; None of a recipe with an order that has none."""
+    """The key of the engine's copies; None of a recipe with an order that has none."""
     last = recipe.canonical().pools[-1]
     return (last.coalesce, last.bins != "none") if isinstance(last, General) and last.order == "lifo" else None
 

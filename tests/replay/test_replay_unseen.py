@@ -1,4 +1,4 @@
-"""A replay whose payloads nobody looks at leaves out fills, masks and copies, and counts them: the same numbers."""
+"""A replay whose payloads are not looked at leaves out fills, masks and copies, and counts them: the same numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def counted(trace: Trace, recipe: Recipe, arena: int | None, check: int) -> Any:
 
 
 def same_either_way(recipe: Recipe) -> None:
-    """Assert that it is the same whether somebody looks at payloads or not, with room and with refusals."""
+    """Assert that it is the same whether payloads are looked at or not, with room and with refusals."""
     for trace in TRACES:
         for arena in (None, 60_000, 2_000_000):
             unseen = counted(trace, recipe, arena, lib.HW_CHECK_NOTHING)

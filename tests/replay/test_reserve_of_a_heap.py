@@ -1,4 +1,4 @@
-"""The reserve of a heap: which requests of low priority it refuses, and how a trace tells them."""
+"""The reserve of a heap: which requests of low priority it refuses, and how a trace shows them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MALLOC, CALLOC, REALLOC, FREE = range(4)
 
 
 def blocks(count: int, reserve: int = 0, **keys: object) -> Recipe:
-    """So many blocks of 100 bytes, without headers: what is free is 100 bytes for each that is."""
+    """Blocks of 100 bytes, without headers: what is free is 100 bytes for each that is."""
     pool = {"kind": "fixed", "sizes": [100], "counts": [count]}
     return Recipe.from_dict({"align": 4, "reserve": reserve, "pool": [pool], **keys})
 

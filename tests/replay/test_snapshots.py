@@ -50,7 +50,7 @@ def arena_of(trace: Trace, recipe: Recipe) -> int:
 
 
 def objects_after(trace: Trace, call: int) -> dict[int, int]:
-    """Bytes asked for by the call of birth, of all that live after a call."""
+    """Bytes requested at allocation, of all live objects after a call."""
     live: dict[int, tuple[int, int]] = {}
     for at in range(call + 1):
         id_, size = int(trace.id[at]), int(trace.size[at])
@@ -182,7 +182,7 @@ def test_an_animation_may_be_interrupted_by_other_replays_of_its_thread() -> Non
 
 
 def without(trace: Trace, birth: int) -> Trace:
-    """The trace without the calls of the object that a call makes, made anew of its columns."""
+    """The trace without the calls of the object that a call makes, made again of its columns."""
     number, _ = trace.objects()
     kept = number != number[birth]
     return Trace.from_columns(op=trace.op[kept], id=trace.id[kept], size=trace.size[kept], name="rest")
@@ -203,7 +203,7 @@ def test_leaving_an_object_out_is_replaying_the_trace_without_it(heap: str) -> N
 
 
 def pinned() -> Trace:
-    """An object that lives to the end above memory that is free when the arena grows for the last time."""
+    """A permanent object above memory that is free when the arena grows for the last time."""
     calls = [(MALLOC, 0, 2000), (MALLOC, 1, 64), (MALLOC, 2, 2000), (FREE, 0, 0), (FREE, 2, 0), (MALLOC, 3, 4000)]
     return trace_of(*calls, *(call for at in range(10, 20) for call in ((MALLOC, at, 16), (FREE, at, 0))))
 

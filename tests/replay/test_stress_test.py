@@ -378,7 +378,7 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
 
 
 def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
-    """Of the server's sizes the largest are so large that one that moves finds no room in twice what lives."""
+    """Of the server's sizes the largest are of a size that, moved, finds no room in twice the live bytes."""
     server = hw.read_trace(BROKER.with_name("lighttpd_server.parquet"))
     effort = StressEffort(calls=500_000, base=100_000, enough=500_000, cramped=500_000)
     best = stress_test.best_fit_refuses_after(server, "resize", effort)

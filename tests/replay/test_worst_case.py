@@ -87,7 +87,7 @@ def test_buddies_have_that_of_knuth() -> None:
         ("binary-buddy", "buddies: Knuth 2.5, ex. 41"),
         ("tlsf", "any fit"),
         ("all-round", "any fit"),
-        ("victim-bins", "any fit"),  # the victim is one hole more
+        ("victim-bins", "any fit"),  # the last remainder is one hole more
         ("small-lists", "any fit"),  # no request is of its last bin, whose blocks a bounded search may pass by
         ("lea-2.7.2", "any fit"),  # its queue is filed before it refuses
         ("drr-proposed", "any fit"),  # quick lists are emptied before it refuses
@@ -208,7 +208,7 @@ def test_an_arena_that_refuses_is_below_the_bound_of_the_calls_so_far() -> None:
 
 
 def first(trace: Trace, calls: int) -> Trace:
-    """So many calls from the beginning."""
+    """Calls from the beginning."""
     return Trace.from_columns(op=trace.op[:calls], id=trace.id[:calls], size=trace.size[:calls])
 
 

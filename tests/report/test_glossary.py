@@ -1,4 +1,4 @@
-"""What a page and the site tell of a term: `heapwright._report.glossary`, which is the manual's page."""
+"""How a page and the site define a term: `heapwright._report.glossary`, which is the manual's page."""
 
 from __future__ import annotations
 

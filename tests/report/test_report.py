@@ -335,7 +335,7 @@ LOOK = r"""
     const beyond = (low, length, at) => Math.max(low - at, 0, at - low - length);
     const far = ({ at }) => Math.hypot(beyond(x, width, at[0]), beyond(y, height, at[1]));
     const own = far(marks.find((mark) => mark.id === name.dataset.names));
-    if (points.some((other) => far(other) < own - 0.2)) wrong.push(name.textContent); // places are told in tenths
+    if (points.some((other) => far(other) < own - 0.2)) wrong.push(name.textContent); // places are printed in tenths
     if (x < 0 || x + width > svg.clientWidth) wrong.push(`${name.textContent} leaves the plot`);
   }
   const blue = [...svg.querySelectorAll(".mark.front")].map((mark) => mark.dataset.id);

@@ -213,7 +213,7 @@ def test_the_pointer_tells_the_block_its_size_age_and_site(
             "Input.dispatchMouseEvent", type="mouseMoved", x=remaining + byte / across * wide, y=top + row * 15 + 7
         )
         birth, death = int(block["birth"]), int(block["death"])
-        output = shown.text(".told")
+        output = shown.text(".reading")
         assert output.startswith(
             f"Object {made.trace.id[birth]}: {block['requested']:,} bytes in a block of {block['size']:,} "
             f"at address {block['offset']:,}; "
@@ -253,12 +253,12 @@ def test_everything_is_reached_and_done_by_keyboard(browser: Chromium, made: Mad
         reached.append(browser.run(focused))
     assert reached == ["play", "fullest", "life", "block"]
     browser.press("Home")
-    first = shown.text(".told")
+    first = shown.text(".reading")
     assert f"at address {made.animation['regions'][0]['start']:,}" in first
     seen = [first]
     for _ in range(4):
         browser.press("ArrowRight")
-        seen.append(shown.text(".told"))
+        seen.append(shown.text(".reading"))
         assert browser.run(f"{shown.part('.block')}.getAttribute('aria-valuetext')") == seen[-1]
     assert len(set(seen)) == 5
     browser.press("End")

@@ -50,7 +50,7 @@ def test_each_moment_is_that_of_a_frame(heap: str) -> None:
             bare[key] = frame.blocks[key]
         shares = cell_shares(bare, int(result.reach[at]), detail.ROWS)
         header, rest = result.shares[0, :, at] / 255, result.shares[1:, :, at] / 255
-        # A frame's blocks do not tell headers apart: they are what the others lack.
+        # A frame's blocks do not distinguish headers: they are what the others lack.
         assert rest.sum(axis=0) + header == pytest.approx(shares.sum(axis=0).clip(0, 1), abs=0.02)
         assert (rest <= shares[1:] + 0.01).all()
 

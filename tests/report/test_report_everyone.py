@@ -154,7 +154,7 @@ def test_every_plot_tells_its_numbers(browser: Chromium, made: Made) -> None:
 
 
 def told(heap: str, malloc: list[list[int]], recipe: bool = True) -> dict[str, Any]:
-    """What `heapwright measure` tells of a heap whose mallocs took so many instructions, its frees one of 20."""
+    """What `heapwright measure` reports of a heap whose mallocs took these instructions, its frees one of 20."""
     calls = {}
     for kind, histogram in (("malloc", malloc), ("free", [[20, 1]])):
         count = sum(calls for _, calls in histogram)

@@ -1,4 +1,4 @@
-"""Files of a report: the page, the plots beside it, what the command says of them, and every input that is none."""
+"""Files of a report: the page, the plots next to it, what the command says of them, and every input that is none."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def test_a_click_on_the_map_tells_block_lifetime_and_neighbours(browser: Chromiu
     assert int(browser.run(f"document.getElementById('animation-{FIRST}').dataset.call")) == call
     output = shown.text(f"#heap-map-{FIRST} .readout")
     assert output.startswith(f"Object {made.trace.id[block['birth']]}: {block['requested']:,} bytes in a block of ")
-    assert "Right " in output and output == shown.text(f"#animation-{FIRST} .told")
+    assert "Right " in output and output == shown.text(f"#animation-{FIRST} .reading")
     assert shown.address() == f"#&call-busy={call}"
     remaining, top, *_ = shown.box(f"#heap-map-{FIRST} .readout")
     browser.click(remaining + 20, top + 5)
@@ -307,11 +307,11 @@ def test_between_two_moments_an_animation_shows_what_lived_then_and_nothing_else
     )
     output = browser.run(
         f"""((animation) => {{
-          const [slider, told] = [animation.querySelector('.block'), animation.querySelector('.told')];
+          const [slider, readout] = [animation.querySelector('.block'), animation.querySelector('.reading')];
           return Array.from({{ length: Number(slider.max) + 1 }}, (_, at) => {{
             slider.value = at;
             slider.dispatchEvent(new Event('input'));
-            return told.textContent;
+            return readout.textContent;
           }});
         }})(document.getElementById('animation-{FIRST}'))"""
     )

@@ -12,7 +12,7 @@ from heapwright._studies.by_budget import budgets, worst_calls
 
 
 def four(path: Path) -> Analysis:
-    """Less memory costs accesses and a dearer malloc; the smallest has the dearest free."""
+    """Less memory costs accesses and a more expensive malloc; the smallest has the most expensive free."""
     study = Analysis.create_or_resume(path, identity())
     study.add(
         [

@@ -40,7 +40,7 @@ def test_what_the_reader_has_stands_beside_the_pick_whatever_it_is(study: Path) 
         assert cells(output, "reserve") == [Cell("144"), Cell("272", "+88.9 %", better=False)]
         assert cells(output, "need, recording") == [Cell("100"), Cell("220", "2.2 x", better=False)]
         assert cells(output, "accesses a call")[1].better is True
-        assert not any(sentence.startswith("beta") for sentence in decision.sentences()), "the table tells"
+        assert not any(sentence.startswith("beta") for sentence in decision.sentences()), "the table shows it"
         decision = decide(opened, "smallest", against="gamma")
         assert "gamma, your current heap, fails 3 requests." in decision.sentences()
         assert cells(side_by_side(decision), "need, recording")[1] == Cell("-"), "it served no trace whole"
@@ -93,7 +93,7 @@ def test_a_change_is_told_in_percent_and_from_twice_as_much_on_as_a_multiple(
 
 
 def cells(told: HeapComparison, words: str) -> list[Cell]:
-    """Those of the row of these words."""
+    """The cells of the row of these words."""
     (row,) = (row for row in told.rows if row.words == words)
     return list(row.cells)
 
@@ -340,7 +340,7 @@ def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_hea
         output = side_by_side(decide(opened))
         of = {row.words: row.cells[0].text for row in output.rows}
         assert [heap.candidate.label for heap in output.heaps][1:] == ["tlsf"]
-        assert "malloc and free" not in of, "nobody measured tlsf"
+        assert "malloc and free" not in of, "tlsf was not measured"
         assert [of[f"worst-case {kind}"] for kind in ("malloc", "realloc", "free")] == ["9", "12", "7"]
 
 

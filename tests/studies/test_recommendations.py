@@ -255,7 +255,7 @@ def foreseen(
 
 
 def recommended(found: Robustness, count: int) -> list[int]:
-    """Rows to recommend from, of so many recipes of which all that may be on a front are."""
+    """Rows to recommend from, of `count` recipes of which all that may be on a front are."""
     eligible = found._combined.eligible(DEFAULT_OBJECTIVES)
     assert len(eligible) == count
     return found.candidates(found._combined.front_rows(DEFAULT_OBJECTIVES), eligible)

@@ -46,7 +46,7 @@ def few() -> Space:
 
 
 def with_origin(path: Path, traces: Sequence[Trace], same_device: bool | None = None) -> Path:
-    """Three recipes: one that much is asked of in light load, one that little is, and the least memory there."""
+    """Three recipes: one with high demand in light load, one with low demand, and the least memory there."""
     about = replace(identity(traces), same_device=same_device, device=device_of(traces, same_device))
     first, *others = (trace.name for trace in traces)
     with Analysis.create_or_resume(path, about) as study:

@@ -242,7 +242,7 @@ def test_traces_that_moved_are_found_where_they_are(
         opened.again(opened.front()[0].id)
     assert not any(item.differing for item in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
     shutil.copy(trace_files[0], study.parent / "small.parquet")
-    assert not any(item.differing for item in opened.again(opened.front()[0].id)), "it lies beside the study"
+    assert not any(item.differing for item in opened.again(opened.front()[0].id)), "it lies next to the study"
 
 
 def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]) -> None:
@@ -332,7 +332,7 @@ def of_format_6(path: Path) -> None:
 
 
 def of_format_5(path: Path) -> None:
-    """Make a study what the format before format 6 was, with a replay that was given up."""
+    """Make a study what the format before format 6 was, with a replay that was pruned."""
     of_format_6(path)
     with duckdb.connect(str(path)) as database:
         for table in ("results", "elsewhere"):

@@ -1,4 +1,4 @@
-"""Two studies beside each other: what changed, what of it is noise, and how a pull request tells it."""
+"""Two studies compared: what changed, what of it is noise, and how a pull request reports it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_another_recording_moves_a_reserve_a_little(size: int | None, same: bool
 
 
 def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: Trace = TRACES[0]) -> StudyDiff:
-    """Two studies of these results beside each other, the newer one on the trace `now`."""
+    """Two studies of these results compared, the newer one on the trace `now`."""
     for name, results, explored in (("old", old, TRACES[0]), ("new", new, now)):
         with Analysis.create_or_resume(folder / f"{name}.duckdb", identity([explored])) as study:
             study.add(results)
@@ -203,7 +203,7 @@ def test_another_pick_is_noise_where_the_old_one_does_as_well(
 
 
 def test_a_study_without_futures_is_compared_by_the_recordings(tmp_path: Path) -> None:
-    """As a baseline from before futures is: by footprint and accesses, whatever the newer one was explored for."""
+    """As a baseline from before futures is: by footprint and accesses, for any objectives of the newer one."""
     with Analysis.create_or_resume(tmp_path / "old.duckdb", identity()) as study:
         study.add([result(0, metrics(100, 1000)), result(1, metrics(200, 400))])
     with Analysis.create_or_resume(tmp_path / "new.duckdb", identity(objectives=DEFAULT_OBJECTIVES)) as study:

@@ -1,4 +1,4 @@
-"""DuckDB reaches the file it was opened for and nothing else, whatever a name or a file says."""
+"""DuckDB reaches the file it was opened for and nothing else, for any name and any content of a file."""
 
 import os
 import re

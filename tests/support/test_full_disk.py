@@ -19,7 +19,7 @@ CALLS = 1_000
 
 
 def limited(folder: Path, *line: str, most: int) -> subprocess.CompletedProcess[str]:
-    """Run a program that can write files of so many bytes at most; a program that it starts may raise that again."""
+    """Run a program that can write files of `most` bytes at most; a program that it starts may raise that again."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))

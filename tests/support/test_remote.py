@@ -90,7 +90,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def over_tls(server: Server, tmp_path: Path) -> str:
-    """The server's https address, whose certificate nobody trusts that SSL_CERT_FILE does not tell of it."""
+    """The server's https address, whose certificate is trusted by SSL_CERT_FILE alone."""
     words = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
     files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
     subprocess.run([tool_requirements.tool("openssl"), *words.split(), *files], check=True, capture_output=True)

@@ -36,7 +36,7 @@ def ends(process: int) -> bool:
 
 
 def child_in(folder: Path) -> int:
-    """The child that a program told of, once it has."""
+    """The child that a program reported, once it has."""
     output, until = folder / "child", time.monotonic() + 10
     while not (output.exists() and output.read_text().endswith("\n")) and time.monotonic() < until:
         time.sleep(0.01)
@@ -49,9 +49,9 @@ def test_a_program_has_our_environment_and_temporary_files_of_its_own(
     monkeypatch.setenv("OURS", "kept")
     done = run_tool(["sh", "-c", 'echo "$OURS $TMPDIR"; echo wrong >&2; exit 3'], tmp_path, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (3, f"kept {tmp_path}\n", "wrong\n")
-    given = {"PATH": os.environ["PATH"], "GIVEN": "told"}
+    given = {"PATH": os.environ["PATH"], "GIVEN": "given"}
     alone = run_tool(["sh", "-c", 'echo "$OURS $GIVEN $TMPDIR"'], tmp_path, env=given, text=True)
-    assert alone.stdout == f" told {tmp_path}\n"
+    assert alone.stdout == f" given {tmp_path}\n"
     assert run_tool(["sh", "-c", "echo $TMPDIR"], text=True, env=given).stdout == "\n"
 
 

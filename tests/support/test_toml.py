@@ -1,4 +1,4 @@
-"""TOML from anybody is read in bounded time and memory, or refused in one line, whatever it stands for."""
+"""TOML from any source is read in bounded time and memory, or refused in one line, for any content."""
 
 from __future__ import annotations
 

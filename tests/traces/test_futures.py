@@ -58,7 +58,7 @@ def server(requests: int = 400, *, shutdown: bool = True, times: bool = True) ->
 
 
 def lives(trace: Trace, start: int = 0) -> set[tuple[tuple[int, ...], ...]]:
-    """The calls of each object born from a call on, as operation, size, alignment and site, without the free."""
+    """The calls of each object allocated from a call on, as operation, size, alignment and site, without the free."""
     objects, count = trace.objects()
     results: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
     for at in range(len(trace)):
@@ -148,7 +148,7 @@ def test_what_a_leak_leaves_does_not_accumulate(size: int) -> None:
 
 
 def test_a_life_that_the_end_cuts_off_is_drawn_from_longer_ones() -> None:
-    # 64 bytes live for 30 or for 300 calls; those that live when the recording stops get one of these lives
+    # 64 bytes live for 30 or for 300 calls; live objects at the end of the recording get one of these lives
     draw = random.Random(1)
     rows: list[tuple[int, int]] = []
     due: dict[int, list[int]] = {}

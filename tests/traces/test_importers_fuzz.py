@@ -214,7 +214,7 @@ LOG_SEEDS: dict[str, list[bytes]] = {
     for name in LOGS
 }
 MOST_BYTES = 1 << 29
-"""What an import of a small log may take beside what there is."""
+"""What an import of a small log may take on top of what there is."""
 
 
 def mutate_log(draw: random.Random, seeds: list[bytes]) -> bytes:
@@ -238,7 +238,7 @@ def mutate_log(draw: random.Random, seeds: list[bytes]) -> bytes:
 
 @contextmanager
 def bounded(most: int) -> Iterator[None]:
-    """Let the body raise MemoryError where it takes more address space than so many bytes beside what there is."""
+    """Let the body raise MemoryError where it takes more address space than `most` bytes on top of what there is."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + most, before[1]))

@@ -16,7 +16,7 @@ PIECES = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5)
 
 
 def in_pieces(number: int, lengths: Sequence[int], times: Sequence[int], begun: list[int]) -> Iterator[Columns]:
-    """The calls of one stream at these times, told by `call`; it says in `begun` that it has been asked."""
+    """The calls of one stream at these times, reported by `call`; it says in `begun` that it has been read."""
     begun.append(number)
     ends = np.cumsum([0, *lengths])
     for start, stop in pairwise(ends.tolist()):

@@ -1,4 +1,4 @@
-"""What logs of each format cannot tell, said with every trace that is made of one."""
+"""What logs of each format cannot show, said with every trace that is made of one."""
 
 from __future__ import annotations
 

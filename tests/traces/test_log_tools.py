@@ -135,12 +135,12 @@ def recorded(folder: Path) -> Callable[[str], Trace]:
 
 
 def asked(trace: Trace) -> Counter[int]:
-    """The sizes that were asked for, each so many times."""
+    """The requested sizes, each as often as it was."""
     return Counter(trace.size[trace.op != FREE].tolist())
 
 
 def agrees(found: Trace, recorded: Trace, *, no_calloc: bool = False, realloc_apart: bool = False) -> None:
-    """A log's trace is the recorder's, but for what the format cannot tell."""
+    """A log's trace is the recorder's, but for what the format cannot show."""
     assert asked(found) == asked(recorded)
     if realloc_apart:  # then each realloc is a free and a malloc
         assert len(found) == len(recorded) + int((recorded.op == REALLOC).sum())
@@ -341,7 +341,7 @@ int main(void)
     on_freed(0, a, 40);
     on_allocated(0, a, 40);
     on_allocated(0, b, 24);
-    on_allocated(0, a, 72); /* resized where it lies, as lib/heap/heap.c tells it */
+    on_allocated(0, a, 72); /* resized where it lies, as lib/heap/heap.c reports it */
     on_freed(0, a, 40);
     on_freed(0, a, 72);
     on_freed(0, b, 24);

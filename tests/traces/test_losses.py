@@ -1,4 +1,4 @@
-"""Lines in which tools report what a log lacks: each is found, in whichever format it stands."""
+"""Lines in which tools report what a log lacks: each is found, in any format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that lack calls: what overlaps is ended, what a board lost is told in place, and stand-ins take its place."""
+"""Logs that lack calls: what overlaps is ended, losses of a board are reported in place, and substitutes inserted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_neighbours_do_not_overlap_and_what_grows_in_place_ends_what_it_grows_ov
     assert imported(tmp_path, beside).repairs == ()
     grown = imported(tmp_path, beside + "hw= 0x100 0x100 65\n")
     assert calls(grown)[-2:] == [(FREE, 1), (REALLOC, 0)]
-    huge = imported(tmp_path, beside + "hw+ 0x120 99999999999\n")  # no object: it ends none but what begins there
+    huge = imported(tmp_path, beside + "hw+ 0x120 99999999999\n")  # no object: it ends only what begins there
     assert huge.repairs == ("calls for more than 2^31 bytes, left out: 1",)
     huge = imported(tmp_path, beside + "hw+ 0x140 99999999999\nhw- 0x140\n")
     assert calls(huge)[-1] == (FREE, 1)
@@ -84,7 +84,7 @@ def test_lines_of_a_board_that_lost_calls_tell_where(tmp_path: Path) -> None:
     trace = imported(tmp_path, BOARD_LOSSY)
     assert trace.metadata["caveats"] == "14 calls were lost on the board, whose ring was full"
     assert trace.repairs[-1].startswith("calls missing in the log: 14 in 2 places, the most, 7, after call ")
-    # 8 mallocs of 40 to 47 bytes were told, 5 of 48 to 52 counted, and one that was freed among them left out
+    # 8 mallocs of 40 to 47 bytes were reported, 5 of 48 to 52 counted, and one that was freed among them left out
     assert trace.peak_live_bytes == sum(range(40, 53))
 
 

@@ -193,7 +193,7 @@ def test_packets_without_ip_have_frame_sizes() -> None:
 
 
 def peak_of_profile(rounds: int) -> int:
-    """Most bytes that Python and numpy hold while a trace of 2 * rounds calls is profiled, beside the trace."""
+    """Most bytes that Python and numpy hold while a trace of 2 * rounds calls is profiled, the trace not counted."""
     ids = np.arange(rounds, dtype=np.uint32)
     op = np.tile(np.array([MALLOC, FREE], np.uint8), rounds)
     trace = Trace.from_columns(op=op, id=ids.repeat(2), size=(ids % 100).repeat(2))

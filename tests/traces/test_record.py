@@ -207,8 +207,8 @@ WITHOUT_A_PATH = {
 @pytest.mark.parametrize("how", WITHOUT_A_PATH)
 def test_nothing_is_lost_where_the_file_has_no_path_any_more(how: str, compiled: Compile, tmp_path: Path) -> None:
     if how != "a full descriptor table" and os.geteuid() != 0:
-        unsuited("only root can change the root and give up rights")
-    # Rights to the folder above are taken away, as below a home of somebody else's.
+        unsuited("only root can change the root and drop rights")
+    # Rights to the folder above are taken away, as below a home of another user.
     (tmp_path / "closed").mkdir(mode=0o700)
     program = compiled(f"{WITHOUT_A_PATH[how]} malloc(424242); for (int i = 0; i < 50000; i++) malloc(10);")
     recording = record([program], tmp_path / "closed" / "app.parquet")

@@ -1,4 +1,4 @@
-"""Servers recorded under load, beside a library that counts the calls that reach the C library: none is lost."""
+"""Servers recorded under load, compared with a library that counts the calls that reach the C library: none is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __attribute__((constructor)) static void begin(void)
 }
 
 /* A forked server leaves by exit or by _exit. */
-static void tell(void)
+static void report(void)
 {
     char path[4200], line[100];
     snprintf(path, sizeof path, "%s/%d", folder, (int)getpid());
@@ -66,11 +66,11 @@ static void tell(void)
     }
 }
 
-__attribute__((destructor)) static void end(void) { tell(); }
+__attribute__((destructor)) static void end(void) { report(); }
 
 void _exit(int status)
 {
-    tell();
+    report();
     for (;;) syscall(SYS_exit_group, status);
 }
 
@@ -108,7 +108,7 @@ def counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a server that gave up its rights may write, too."""
+    """Where a server that dropped its rights may write, too."""
     for each in (tmp_path, *tmp_path.parents):
         with contextlib.suppress(OSError):
             if each.stat().st_uid == os.geteuid() and str(each).startswith("/tmp/"):
@@ -179,7 +179,7 @@ def check_nothing_lost(folder: Path) -> dict[str, int]:
 def test_nginx_whose_workers_give_up_their_rights(counter: Path, folder: Path) -> None:
     nginx, port = tool("nginx"), free_port()
     if os.geteuid() != 0:
-        unsuited("only root can give up rights")
+        unsuited("only root can drop rights")
     user = pwd.getpwnam("www-data").pw_name
     (folder / "index.html").write_text("hello " * 1000)
     paths = "".join(

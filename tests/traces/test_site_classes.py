@@ -1,4 +1,4 @@
-"""Classes of call sites: told by the lives and sizes of their objects, and made into pools by a space."""
+"""Classes of call sites: found by the lives and sizes of their objects, and made into pools by a space."""
 
 from __future__ import annotations
 

@@ -470,7 +470,7 @@ def test_a_comparison_says_of_each_what_its_profile_says(before: Trace, after: T
 
 
 def alive_at_the_peak(trace: Trace) -> list[tuple[int, str]]:
-    """Size and site of the objects that live at the peak, by walking the calls."""
+    """Size and site of the live objects at the peak, by walking the calls."""
     alive: dict[int, tuple[int, str]] = {}
     for at in range(int(trace.live_bytes.argmax()) + 1):
         if trace.op[at] == FREE:

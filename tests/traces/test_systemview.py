@@ -1,4 +1,4 @@
-"""Recordings of SEGGER's own recorder, built for this machine, against the calls that it was told of."""
+"""Recordings of SEGGER's own recorder, built for this machine, against the calls that were passed to it."""
 
 from __future__ import annotations
 

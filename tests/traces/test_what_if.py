@@ -14,7 +14,7 @@ from heapwright._traces.trace import Trace
 
 
 def connections(count: int, together: int) -> Trace:
-    """Connections of a 1,000-byte buffer and two objects of 50 bytes each, `together` at a time, beside 8 bytes."""
+    """Connections of a 1,000-byte buffer and two objects of 50 bytes each, `together` at a time, after 8 bytes."""
     op, id, size = [0], [0], [8]
     live: list[int] = []
     for number in range(1, count + 1):

@@ -105,7 +105,7 @@ def test_every_cut_keeps_what_was_read(load: Load, write: Callable[..., bytes], 
         assert table.frame_len.tolist() == [54, 54, 1054, 61][: len(table)]
         output += "after packet" in table.metadata.get("warning", "")
     assert kept == sorted(kept)
-    # Only a cut between two records (or blocks) looks like a shorter capture; every other one is told.
+    # Only a cut between two records (or blocks) looks like a shorter capture; every other one is reported.
     assert sum(count > 0 for count in kept) - output == between
 
 

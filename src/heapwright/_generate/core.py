@@ -1,7 +1,7 @@
-"""The core's sources, and what the build read of them: to read them anew takes longer than to write a heap.
+"""The core's sources, and what the build read of them: to read them again takes longer than to write a heap.
 
-The build leaves what it read in a file beside the native module (native/build_parsed.py). Where the sources or the
-reader are others than those of the build, they are read when they are asked for.
+The build leaves what it read in a file next to the native module (native/build_parsed.py). Where the sources or the
+reader are others than those of the build, they are read when they are first needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Sources = Sequence[tuple[str, str]]
 
 
 def core_directory() -> Path:
-    """Where the core's sources lie: in the checkout, or installed beside this package."""
+    """Where the core's sources lie: in the checkout, or installed with this package."""
     package = Path(__file__).resolve().parents[1]
     for directory in (package.parents[1] / "csrc", package / "csrc"):
         if (directory / "heap.h").is_file():
@@ -90,7 +90,7 @@ def _parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
 
 
 def _digest(sources: Sources) -> str:
-    """What tells these sources, and this reader, from others."""
+    """A digest of these sources and this reader."""
     here = Path(__file__).parent
     result = sha256(b"".join((here / file).read_bytes() for file in _READERS))
     for file, text in sources:

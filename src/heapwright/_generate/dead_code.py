@@ -35,7 +35,7 @@ def tidy(target: Specialisation, program: Program) -> bool:
 
 
 def _cleaning(left: Residual) -> object:
-    """What cleaning a function depends on besides its body."""
+    """What cleaning a function depends on, its body apart."""
     return "cleaned", *[(callee.left.pure, callee.left.boolean) for callee in left.callees]
 
 

@@ -59,7 +59,7 @@ class Banner:
         reserve: what memory to give it, a sentence.
         explored: how it was found, a sentence.
         reserve_bytes: the memory of `reserve`; None if it is not known.
-        notice: how the heap differs from what was asked for, a sentence.
+        notice: how the heap differs from the request, a sentence.
     """
 
     tuned_for: str | None = None
@@ -75,8 +75,8 @@ class Surroundings:
     """What a heap is generated into.
 
     Attributes:
-        functions: of the core, which a platform calls besides those that every heap has.
-        traps: whether a wrong pointer stops the program unless that defines something else; else it is ignored.
+        functions: of the core, which a platform calls in addition to those of every heap.
+        traps: whether an invalid pointer stops the program unless that defines something else; else it is ignored.
         entropy: where a random word comes from, a header and an expression, unless the program defines it.
     """
 
@@ -138,7 +138,7 @@ def generated_files(
         prefix: what every public name begins with; a C identifier.
         about: what the comment at the top says.
         into: the platform.
-        watched: also PREFIX_heap_watched.c, which tells AddressSanitizer and Valgrind what is handed out.
+        watched: also PREFIX_heap_watched.c, which reports allocations to AddressSanitizer and Valgrind.
         behind: the malloc that gets what the pools do not serve, by PREFIX_behind.c; None for none.
         inline: also PREFIX_heap_inline.h, by which calls of constant sizes are compiled where they are made.
 
@@ -423,7 +423,7 @@ def _narrow_line(line: str) -> str:
 
 
 def _narrow_paragraph(text: str) -> str:
-    """Prose filled anew where a line is too wide, but for its first and last line breaks."""
+    """Prose filled again if a line is too wide, but for its first and last line breaks."""
     if max(map(len, text.split("\n"))) <= _TOML_WIDTH:
         return text
     filled = textwrap.fill(text.strip("\n"), _TOML_WIDTH, break_long_words=False, break_on_hyphens=False)

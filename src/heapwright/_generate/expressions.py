@@ -35,7 +35,7 @@ class Variable:
 class Expressions:
     """The expressions of one function, in which `names` are known; `lookup` gives a number of the policy.
 
-    What was asked of the policy on the way is in `asked`.
+    `asked` has the questions to the policy with their answers.
     """
 
     def __init__(self, program: Program, function: c.Function, lookup: Callable[[c.Path], int]) -> None:
@@ -183,7 +183,7 @@ class Expressions:
         return self.truth(left, control)
 
     def after(self, first: c.Expr, then: c.Expr) -> c.Expr:
-        """`then`, with whatever evaluating `first` does happening before."""
+        """`then`, preceded by the effects of evaluating `first`."""
         if self.pure(first):
             return then
         if isinstance(first, c.Binary) and first.op == ",":

@@ -30,7 +30,7 @@ def require_in_front(recipe: Recipe, heap: str) -> None:
             f"{HOW_TO_END}"
         )
     elif recipe.sites:
-        problem = "its pools for call sites are asked by themselves, not in front of another heap; take one without"
+        problem = "its pools for call sites serve calls of their own, not those of a heap behind them; take one without"
     elif recipe.threads == "cached":
         problem = 'its caches of threads would be emptied by each request that goes on; give it threads = "lock"'
     else:
@@ -41,11 +41,11 @@ def require_in_front(recipe: Recipe, heap: str) -> None:
 def family(malloc: str) -> dict[str, str]:
     """The functions of an allocator that every family has, by what they do, from the name of its malloc.
 
-    Raises ParameterError for a name that does not tell those of the others.
+    Raises ParameterError for a name from which those of the others do not follow.
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", malloc, re.ASCII) or malloc.count("malloc") != 1:
         raise ParameterError(
-            f"{malloc!r} does not tell what realloc and free are called; valid: malloc, mi_malloc, k_malloc and such "
+            f"{malloc!r} does not show what realloc and free are called; valid: malloc, mi_malloc, k_malloc and such "
             "(for others give malloc, and define PREFIX_BEHIND_MALLOC, _REALLOC and _FREE)",
             parameter="behind",
         )

@@ -98,7 +98,7 @@ class _Body(Expressions):
             self.names[parameter.name] = Variable(typed, known.get(parameter.name), inline=True)
 
     def specialise(self) -> Asked:
-        """Fill in the specialisation; returns what was asked on the way.
+        """Fill in the specialisation; returns the questions to the policy, with answers.
 
         A variable whose assignments were all folded away keeps its initial value: the body is folded once more.
         """

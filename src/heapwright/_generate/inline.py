@@ -261,7 +261,7 @@ def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program)
 
 
 _UNSIGNED = {"uint32_t": "uint32_t", "size_t": "uint32_t", "uintptr_t": "uint32_t", "uint64_t": "uint64_t"}
-"""The type of a number beside an operand of a type."""
+"""The type of a number next to an operand of a type."""
 _ADDITIVE = {"+", "-"}
 
 
@@ -321,7 +321,7 @@ def _beside_zero(expr: c.Expr, op: str, program: Program) -> c.Expr | None:
 
 
 def _numbered(expr: c.Expr, beside: c.Expr) -> c.Expr:
-    """A number without a sign beside an operand without one."""
+    """A number without a sign next to an operand without one."""
     typed = _UNSIGNED.get(c.bare_type(beside.type or ""))
     if typed and isinstance(expr, c.Literal) and expr.text.isdigit() and expr.value is not None:
         return replace(expr, text=number(expr.value, typed).text)
@@ -329,6 +329,6 @@ def _numbered(expr: c.Expr, beside: c.Expr) -> c.Expr:
 
 
 def _apart(expr: c.Expr, op: str) -> c.Expr:
-    """An operand in parentheses where only precedence would tell which operator comes first."""
+    """An operand in parentheses if only precedence shows which operator comes first."""
     alike = isinstance(expr, c.Binary) and (expr.op == op or {expr.op, op} <= _ADDITIVE)
     return replace(expr, paren=True) if isinstance(expr, c.Binary) and expr.op != "," and not alike else expr

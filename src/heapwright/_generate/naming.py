@@ -93,7 +93,7 @@ class Names:
     def assign(self, live: Iterable[Specialisation], public: Mapping[str, str]) -> None:
         """Name the functions that are left, then the constants they use.
 
-        `public`: the names of entries that stand in for other functions, by the entry's own.
+        `public`: the names under which entries replace other functions, by the entry's own.
         """
         by_function: dict[str, list[Specialisation]] = {}
         for target in live:
@@ -143,7 +143,7 @@ class Names:
             taken |= {self.constants[expr.named] for expr in group}
 
     def _by_base(self, constants: Iterable[c.Named]) -> dict[str, list[c.Named]]:
-        """The constants by their names while no pools disagree. Those of one address have one name, a pool's first."""
+        """The constants by their names while no pools disagree. Constants of one address have one name, a pool's first."""
         results: dict[str, list[c.Named]] = {}
         addresses: dict[object, list[c.Named]] = {}
         for expr in constants:

@@ -1,7 +1,7 @@
 """Copies of C in which some members of structs are numbers: a policy of which only a part is known.
 
 `specialise` folds a whole policy and drops what is dead. Here the text stays as it is but for reads of members that are
-known, and the compiler folds. Which struct a member is of is told by the declarations, whatever variables are called.
+known, and the compiler folds. Declarations show which struct a member is of, not the names of variables.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _File(NamedTuple):
 class Sources:
     """C files that are read together, (name, text) pairs: those of the core, and those around it.
 
-    Raises GrammarError for text that cannot be read as C, or where it does not tell what a member is one of.
+    Raises GrammarError for text that cannot be read as C, or that does not show which struct a member is of.
     """
 
     def __init__(self, core: Sequence[tuple[str, str]], around: Sequence[tuple[str, str]]) -> None:

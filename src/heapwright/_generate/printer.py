@@ -195,7 +195,7 @@ class Printer:
         return " ".join(filter(None, out))
 
     def comment(self, comment: str, indent: str) -> str:
-        """A comment with its line break, moved to an indent; filled anew where names made it too wide."""
+        """A comment with its line break, moved to an indent; filled again if names made it too wide."""
         comment = self.present(comment)
         if not comment:
             return ""

@@ -15,7 +15,7 @@ PolicyValues = Mapping[str, Union[int, bool, Sequence[Any], "PolicyValues"]]
 
 ROOT = "struct hw_policy"
 DOOR = "replay_hooks.h"
-"""The file that declares hooks, and gives them their empty bodies: in firmware nobody listens."""
+"""The file that declares hooks, and gives them their empty bodies: in firmware nothing listens."""
 BUILTIN_VALUES = {"UINT8_MAX": (0xFF, "int"), "UINT16_MAX": (0xFFFF, "int"), "UINT32_MAX": (0xFFFFFFFF, "uint32_t")}
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _COMPUTED = (o.eq, o.ne, o.lt, o.le, o.gt, o.ge, o.lshift, o.rshift, o.add, o.sub, o.mul, o.and_, o.or_, o.xor)

@@ -4,7 +4,7 @@ Folded functions are kept for the next policy that would fold them the same way.
 order that only the answers determine: what number the policy has at a path, what is left of a callee. So what was
 folded stands at the end of a row of answers: who gives the same ones finds it, and with it, in `Left.known`, what
 became of it when it was cleaned among others, and how that was written. The last whole texts are kept, too: a heap is
-often generated again, for a processor or beside another level of checks.
+often generated again, for a processor or with another level of checks.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Residual:
         return result
 
     def text(self, style: str, words: object, write: Callable[[], str]) -> str:
-        """What `write` returns, called anew where the `words` are others than for the last policy."""
+        """What `write` returns, called again if the `words` are others than for the last policy."""
         if self.known.get(style, (None,))[0] != words:
             self.known[style] = words, write()
         result: str = self.known[style][1]
@@ -103,7 +103,7 @@ UNDER_WAY = Residual([], [])
 
 @dataclass(eq=False)
 class Specialisation:
-    """A function of the core for given static arguments, known by its `key`; each policy fills it in anew.
+    """A function of the core for given static arguments, known by its `key`; each policy fills it in again.
 
     `left` is what is left of it; `constant` is the result where it is static and nothing else happens. `facts`:
     run-time parameters with a known value; `owner`: the folding that filled it in; `shown`: what of all this a
@@ -132,7 +132,7 @@ class Callee(NamedTuple):
 
 Question: TypeAlias = "c.Path | Callee"
 Asked = dict[object, tuple[Question, object]]
-"""Questions with their answers, in order, each by what tells it from others."""
+"""Questions with their answers, in order, each by its key."""
 
 
 class Kept(NamedTuple):
@@ -203,7 +203,7 @@ class Memo:
 
 
 def _start(target: Specialisation) -> object:
-    """What is known of a function before anything is asked."""
+    """What is known of a function before the first question."""
     known = [(name, spelling(expr)) for given in (target.statics, target.facts) for name, expr in given.items()]
     return target.key, len(target.facts), *known
 

@@ -34,7 +34,7 @@ from heapwright._generate.syntax import GrammarError
 __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise"]
 
 HEAT = ("HW_HOT", "HW_COLD")
-"""Macros for storage that generated code defines anew."""
+"""Macros for storage that generated code defines itself."""
 HEAT_DEFINITIONS = """\
 /* What a call does as a rule, and what it does rarely. */
 #if defined(__GNUC__)
@@ -53,7 +53,7 @@ class Parting:
 
     What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
     and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
-    theirs: so what goes around a function can stand in for it. The entries in `apart` go with what they alone call.
+    theirs: so what goes around a function can replace it. The entries in `apart` go with what they alone call.
     `absent` matches words for what the recipe lacks, of which no comment speaks.
     With `finish` the text is as one writes it for one recipe: entries first, short helpers put in place, conditions
     compared; else it stays as the source has it.
@@ -309,7 +309,7 @@ class _Writer:
         return target.left.text("definition", words, lambda: self.code(target))
 
     def code(self, target: Specialisation) -> str:
-        """A specialised function with its comments, written anew."""
+        """The text of a specialised function with its comments."""
         gone = {p.name for p in target.function.parameters} - {p.name for p in target.left.parameters}
         info = (without_sentences_on(gone, comment) for comment in target.function.comments)
         function = _typed(target)

@@ -37,15 +37,15 @@ class _Site(NamedTuple):
     otherwise: c.Expr | None = None
 
 
-def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Call]], told: Collection[str]) -> bool:
+def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Call]], named: Collection[str]) -> bool:
     """Put one body in place of each caller's call; says whether anything was to be put.
 
-    `sites` are all calls, `told` the functions that comments speak of.
+    `sites` are all calls, `named` the functions that comments name.
     """
     done = False
     for caller in live:
         for callee in caller.left.callees:
-            if len(sites[callee]) != 1 or callee.function.name in told or not _may_go(callee, caller, sites):
+            if len(sites[callee]) != 1 or callee.function.name in named or not _may_go(callee, caller, sites):
                 continue
             typed = caller.function.type
             remaining = caller.left.once(("spliced", callee, callee.left), _spliced, caller.left, typed, callee)
@@ -270,7 +270,7 @@ class _Ending:
         name = self.site.name
         if value is None or (name and isinstance(value, c.Identifier) and value.name == name):
             return []
-        if not name:  # nobody wants the value, and yet it may do something
+        if not name:  # the value is not used, and yet it may do something
             calls = isinstance(value, c.Call)
             return [c.Do(value if calls else c.Cast("void", value), line=stmt.line, comments=stmt.comments)]
         if not self.declared:

@@ -17,7 +17,7 @@ WORD = re.compile(r"[A-Za-z_]\w*")
 
 Path = tuple["str | int", ...]
 Key = tuple[object, ...]
-"""What tells specialisations apart: the function's name and its static arguments."""
+"""What identifies a specialisation: the function's name and its static arguments."""
 Some = TypeVar("Some", bound="Node")
 
 
@@ -186,7 +186,7 @@ class Named(Expr, words="path"):
 
     @property
     def named(self) -> object:
-        """What tells it from others that get names."""
+        """What identifies it among those that get names."""
         return getattr(self, "key", (type(self).__name__, self.path))
 
 

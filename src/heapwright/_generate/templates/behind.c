@@ -39,7 +39,7 @@ _Static_assert({{ upper }}_ALIGNMENT <= _Alignof(max_align_t),
 #endif
 
 {% if keeps %}
-/* Whether a pool may take so many bytes. Others are refused for their alignment, so that no freed blocks are given up in
+/* Whether a pool may take `size` bytes. Others are refused for their alignment, so that no freed blocks are released in
  * vain: that is counted, too. */
 static int {{ prefix }}_pools_take(size_t size)
 {
@@ -47,7 +47,7 @@ static int {{ prefix }}_pools_take(size_t size)
 }
 
 {% endif %}
-/* Memory from behind the pools. No object is larger than what a difference of pointers can tell. */
+/* Memory from behind the pools. No object is larger than a difference of pointers can be. */
 static void *{{ prefix }}_behind_malloc(size_t size)
 {
     return size <= PTRDIFF_MAX ? {{ upper }}_BEHIND_MALLOC(size ? size : 1u) : NULL;
@@ -77,7 +77,7 @@ void *{{ prefix }}_calloc(struct {{ prefix }}_heap *heap, size_t count, size_t s
 static void *{{ prefix }}_move_behind(struct {{ prefix }}_heap *heap, void *pointer, size_t size)
 {
     const size_t had = {{ prefix }}_pools_usable_size(heap, pointer);
-    unsigned char *memory = {{ "had ? " if checked }}{{ prefix }}_behind_malloc(size){{ " : NULL; /* a wrong pointer has no bytes */" if checked else ";" }}
+    unsigned char *memory = {{ "had ? " if checked }}{{ prefix }}_behind_malloc(size){{ " : NULL; /* an invalid pointer has no bytes */" if checked else ";" }}
     if (memory != NULL) {
         for (size_t i = 0; i < had && i < size; i++) {
             memory[i] = ((const unsigned char *)pointer)[i];

@@ -105,7 +105,7 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 #define {{ upper }}_UNTOLD(untold, told) (untold)
 {% endif %}
 
-/* Tells what a request got, the object at `from` if it is not NULL, and returns that. */
+/* Calls the hook for what a request got, the object at `from` if it is not NULL, and returns that. */
 static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
 {
     (void)heap; /* hooks may look at what they like */

@@ -26,7 +26,7 @@
  * an object of the heap, and allocates from it without the lock: so neither interrupts nor signal handlers may call the
  * functions. Requests beyond {{ cache_largest }} bytes take the lock, and so do those that find their list empty or full. A cache
  * serves one heap; for a second one generate again with another prefix. No thread may have a cache when {{ prefix }}_init()
- * makes a heap anew where it was, but the one that calls it.
+ * makes a heap again where it was, but the one that calls it.
 {% else %}
  *
  * With interrupts masked as the lock, interrupts may call them, too.
@@ -34,10 +34,10 @@
 {% endif %}
  *
 {% if behind %}
- * The heap is pools in front of another allocator, {{ behind.malloc }}. {{ prefix }}_malloc() and the five functions beside it, of
- * {{ prefix }}_behind.c, offer each request to the pools, and pass on what these do not take or have no room for. An object
- * that outgrows the pools moves behind them; one that lies behind them stays there. A free tells by the address, in
- * O(1), whose the object is. {{ prefix }}_pools_malloc() and its like ask the pools alone; all other functions tell of the pools,
+ * The heap is pools in front of another allocator, {{ behind.malloc }}. {{ prefix }}_malloc() and the five other functions of
+ * {{ prefix }}_behind.c offer each request to the pools, and pass on what these do not take or have no room for. An object
+ * that outgrows the pools moves behind them; one that lies behind them stays there. A free finds by the address, in
+ * O(1), whose the object is. {{ prefix }}_pools_malloc() and its like use the pools alone; all other functions are on the pools,
  * where a request that was passed on counts as refused. What is behind them may be defined, for {{ prefix }}_behind.c, in a file
  * that {{ upper }}_HOOKS names or on the compiler's command line:
  *
@@ -56,9 +56,9 @@
  * where they are as long as the object lives. Any call that gives or takes memory may move objects; no other does.
 {% if chained %}
  * A reference is the first member of a struct {{ prefix }}_handle. It holds the object's address, and the heap rewrites it
- * whenever the object moves: read it anew after every such call.
+ * whenever the object moves: read it again after every such call.
 {% else %}
- * A reference holds the object's address, and the heap rewrites it whenever the object moves: read it anew after every
+ * A reference holds the object's address, and the heap rewrites it whenever the object moves: read it again after every
  * such call. It must lie within {{ reference_reach }} times a pointer's alignment of the arena's first byte, on either side.
 {% endif %}
  *
@@ -70,19 +70,19 @@
  * one whose block is free or waits in a quick list.
 {% if checks == "full" %}
  * Headers and links are masked with a key and looked at before anything is stored, and so are the boundaries in the
- * control data. At the 4 bytes of a guard behind the object, which hold what was asked for, one byte written behind an
+ * control data. At the 4 bytes of a guard behind the object, which hold the request's size, one byte written behind an
  * object is noticed when it is freed. A freed object is filled, its first and last {{ filled }} bytes and up to {{ sampled }} words between,
- * and waits until {{ waiting }} more are freed: one that somebody wrote to is lost then. What waits is given back before a request
+ * and waits until {{ waiting }} more are freed: one that was written to is lost then. What waits is given back before a request
  * is refused.
- * What they cannot notice: a write into an object that lives, into a freed one beyond what is filled or once others have
- * waited longer, and into words of control data that are no links. Damage is counted wherever it is met, also by malloc;
- * what it may have reached is given up, as far as that can be told.
+ * What they cannot notice: a write into an allocated object, into a freed one beyond what is filled or once others have
+ * waited longer, and into words of control data that are no links. Damage is counted when it is found, also by malloc;
+ * what it may have reached is no longer used, as far as that is known.
  * A malloc and a free cost several times what they do without, and each object {{ guard }} bytes. For tests in the field,
  * and for products where a wrong write must not stay unseen.
 {% elif checks == "neighbours" %}
  * Headers and links are masked with a key. Before a block is handed out or merged, its size, flags, tag and links are
  * looked at, and nothing is stored where they disagree: after an overflow into the next block, an underflow into the
- * block's own header, a free of a pointer into its middle, or a link that somebody bent.
+ * block's own header, a free of a pointer into its middle, or a link that was overwritten.
  * What they cannot notice: an overflow that ends short of the next header, a write into a freed block behind its links
  * or into another one's payload. For products in the field.
 {% else %}
@@ -118,25 +118,25 @@
 
 {% if keyed %}
 /* {{ upper }}_SECRET(heap) is a random word of 32 bits. {{ prefix }}_init() asks for {{ "four" if checks == "full" else "one" }}, keeps {{ "them" if checks == "full" else "it" }} in the arena, and masks
- * headers and links{{ " and guards" if checks == "full" else "" }} with {{ "them" if checks == "full" else "it" }}, so that nobody forges one who cannot read the heap. Where it is not defined,
+ * headers and links{{ " and guards" if checks == "full" else "" }} with {{ "them" if checks == "full" else "it" }}, so that no one forges one who cannot read the heap. Where it is not defined,
 {% if entropy %}
  * {{ entropy[1] }} of <{{ entropy[0] }}> is called;
 {% else %}
- * Linux is asked (getrandom); elsewhere the source does not compile;
+ * getrandom() of Linux is called; elsewhere the source does not compile;
 {% endif %}
  * with {{ upper }}_SECRET_OF_ADDRESS it is made of the arena's address, which attackers may know. */
 
 {% endif %}
-/* What the heap tells the program, by macros of the program's, in a file that {{ upper }}_HOOKS names or on the command line of
+/* What the heap reports to the program, by its macros, in a file that {{ upper }}_HOOKS names or on the command line of
  * the compiler that translates {{ prefix }}_heap.c. One that is not defined costs nothing.
  *
  *     {{ upper }}_ALLOCATED(heap, pointer, size)      a request was served
  *     {{ upper }}_RESIZED(heap, from, pointer, size)  an object lies at `pointer` now, where it is `size` bytes large; one that
- *                                         had to be copied may be told as allocated and freed instead
+ *                                         had to be copied may be reported as allocated and freed
  *     {{ upper }}_FREED(heap, pointer)                an object is about to be freed
  *     {{ upper }}_REFUSED(heap, size)                 a request is refused; SIZE_MAX where count * size overflows
 {% if checked %}
- *     {{ upper }}_MISUSED(heap)                       a wrong pointer was ignored, and counted: {{ "stops here where it is not" if traps else "go on, call somebody," }}
+ *     {{ upper }}_MISUSED(heap)                       an invalid pointer was ignored, and counted: {{ "stops here where it is not" if traps else "go on, call a function," }}
  *                                         {{ "defined; to go on, define it as ((void)0)" if traps else "or stop, as __builtin_trap() does" }}
 {% endif %}
  *
@@ -149,7 +149,7 @@
 {% endif %}
 
 {% if threads == "cached" %}
-/* Threads have caches, of at most so many payload bytes each. */
+/* Payload bytes that the cache of a thread has at most. */
 #define {{ upper }}_CACHES {{ cache_bytes }}u
 
 {% endif %}
@@ -167,7 +167,7 @@ extern "C" {
 
 {% if sites %}
 /* Call sites that pools serve alone, for {{ prefix }}_malloc_at() and {{ prefix }}_calloc_at(): each is the number of
- * its class. {{ prefix }}_largest_free() and what statistics tell of it leave these pools out. */
+ * its class. {{ prefix }}_largest_free() and the same number of the statistics leave these pools out. */
 enum {
 {% for word, number, site in sites %}
     {{ upper }}_SITE_{{ word }} = {{ number }}, /* {{ site }} */
@@ -201,7 +201,7 @@ void *{{ prefix }}_aligned_alloc(struct {{ prefix }}_heap *heap, size_t alignmen
 /* Gives an object back to where it came from. NULL is allowed. */
 void {{ prefix }}_free(struct {{ prefix }}_heap *heap, void *pointer);
 
-/* Bytes that the object at `pointer` may use: at least what was asked for. 0 where nothing tells, and for NULL. */
+/* Bytes that the object at `pointer` may use: at least the size of the request. 0 if that is not known, and for NULL. */
 size_t {{ prefix }}_usable_size(struct {{ prefix }}_heap *heap, const void *pointer);
 {% endif %}
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /* {{ prefix }}_heap_inline.h: {{ prefix }}_malloc() and {{ prefix }}_free() of constant sizes, compiled where they are called.
  *
  * {{ upper }}_MALLOC(heap, size) is {{ prefix }}_malloc(heap, size), and {{ upper }}_FREE(heap, pointer, size) is {{ prefix }}_free(heap, pointer)
- * of an object that was asked for with `size` bytes. Where GCC or clang know the size, its list is chosen at compile
+ * of an object that was requested with `size` bytes. Where GCC or clang know the size, its list is chosen at compile
  * time: a hit is a few loads and stores, and only what misses calls the heap. With any other compiler, any other size,
  * AddressSanitizer, {{ upper }}_VALGRIND, {{ upper }}_HOOKS or {{ upper }}_CALLS they are the calls.
  *
- * Hooks that are defined for {{ prefix }}_heap.c alone are not told of hits: define {{ upper }}_CALLS then.{% if sites %} An object of
+ * Hooks that are defined for {{ prefix }}_heap.c alone are not called for hits: define {{ upper }}_CALLS then.{% if sites %} An object of
  * {{ prefix }}_malloc_at() is freed by {{ prefix }}_free() alone.{% endif %}
 
  */
@@ -23,7 +23,7 @@
 #if defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined({{ upper }}_VALGRIND) && !defined({{ upper }}_HOOKS) && \
     !defined({{ upper }}_CALLS)
 
-/* A word of the arena, whatever its object is. */
+/* A word of the arena, of an object of any type. */
 typedef uint32_t __attribute__((may_alias)) {{ prefix }}_word;
 
 #define {{ upper }}_WORD(heap, at) (*({{ prefix }}_word *)(void *)((char *)(heap) + (at)))

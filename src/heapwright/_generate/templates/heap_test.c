@@ -212,7 +212,7 @@ static void test_the_border(struct {{ prefix }}_heap *heap)
 {% if checked and not traps %}
 
 {% if not moving %}
-#ifndef {{ upper }}_WATCHED /* define it with {{ prefix }}_heap_watched.c, with which the tool tells of them */
+#ifndef {{ upper }}_WATCHED /* define it with {{ prefix }}_heap_watched.c, with which the tool reports them */
 {% endif %}
 static void test_wrong_pointers(struct {{ prefix }}_heap *heap)
 {

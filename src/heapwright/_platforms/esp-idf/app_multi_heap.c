@@ -199,10 +199,10 @@ void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
         return;
     }
     enter(heap);
-    const struct app_counters told = app_counters(heap->heap);
-    info->total_free_bytes = told.free;
+    const struct app_counters counters = app_counters(heap->heap);
+    info->total_free_bytes = counters.free;
     info->minimum_free_bytes = least_free(heap);
-    info->allocated_blocks = told.mallocs - told.frees;
+    info->allocated_blocks = counters.mallocs - counters.frees;
 #ifdef APP_MULTI_HEAP_WALKS
     struct app_block block = {0, 0, 0, 0, 0};
     while (app_next_block(heap->heap, &block)) {
@@ -211,7 +211,7 @@ void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
     }
     info->largest_free_block = app_largest_free(heap->heap, UINT32_MAX);
 #else
-    info->total_allocated_bytes = heap->bytes - told.free;
+    info->total_allocated_bytes = heap->bytes - counters.free;
     info->largest_free_block = app_largest_free(heap->heap, 32);
     info->free_blocks = info->largest_free_block != 0;
 #endif

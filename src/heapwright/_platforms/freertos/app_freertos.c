@@ -212,12 +212,12 @@ void vPortGetHeapStats(HeapStats_t *pxHeapStats)
     HeapStats_t stats = {0, 0, (size_t)-1, 0, 0, 0, 0};
     vTaskSuspendAll();
     {
-        const struct app_counters told = counted();
-        stats.xAvailableHeapSpaceInBytes = told.free;
-        stats.xMinimumEverFreeBytesRemaining = told.least_free;
-        stats.xNumberOfSuccessfulAllocations = told.mallocs;
-        stats.xNumberOfSuccessfulFrees = told.frees;
-        const size_t fresh = heap ? told.free - walk_free_blocks(&stats) : 0;
+        const struct app_counters counters = counted();
+        stats.xAvailableHeapSpaceInBytes = counters.free;
+        stats.xMinimumEverFreeBytesRemaining = counters.least_free;
+        stats.xNumberOfSuccessfulAllocations = counters.mallocs;
+        stats.xNumberOfSuccessfulFrees = counters.frees;
+        const size_t fresh = heap ? counters.free - walk_free_blocks(&stats) : 0;
         if (fresh != 0) {
             stats.xNumberOfFreeBlocks++;
             if (fresh < stats.xSizeOfSmallestFreeBlockInBytes) {

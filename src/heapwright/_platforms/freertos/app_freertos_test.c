@@ -55,7 +55,7 @@ static void expect(int holds, const char *what)
 /* The walk and the kernel's functions must agree. */
 static void check_statistics(void)
 {
-    HeapStats_t told;
+    HeapStats_t stats;
     vTaskSuspendAll();
     struct app_block block = {0, 0, 0, 0, 0};
     size_t used = 0, blocks = 0, smallest = (size_t)-1, largest = 0, free_bytes = 0;
@@ -68,23 +68,23 @@ static void check_statistics(void)
             largest = block.size > largest ? block.size : largest;
         }
     }
-    vPortGetHeapStats(&told);
+    vPortGetHeapStats(&stats);
     static size_t all; /* used and free, of which there is always the same */
-    const size_t fresh = told.xAvailableHeapSpaceInBytes - free_bytes;
-    all = all ? all : used + told.xAvailableHeapSpaceInBytes;
-    expect(told.xAvailableHeapSpaceInBytes == xPortGetFreeHeapSize(), "free bytes, both ways");
-    expect(told.xAvailableHeapSpaceInBytes + used == all, "free bytes and the walk");
-    expect(fresh <= told.xAvailableHeapSpaceInBytes, "no more in free blocks than is free");
-    expect(told.xNumberOfFreeBlocks == blocks + (fresh != 0), "number of free blocks");
-    expect(told.xSizeOfSmallestFreeBlockInBytes == (fresh && fresh < smallest ? fresh : smallest),
+    const size_t fresh = stats.xAvailableHeapSpaceInBytes - free_bytes;
+    all = all ? all : used + stats.xAvailableHeapSpaceInBytes;
+    expect(stats.xAvailableHeapSpaceInBytes == xPortGetFreeHeapSize(), "free bytes, both ways");
+    expect(stats.xAvailableHeapSpaceInBytes + used == all, "free bytes and the walk");
+    expect(fresh <= stats.xAvailableHeapSpaceInBytes, "no more in free blocks than is free");
+    expect(stats.xNumberOfFreeBlocks == blocks + (fresh != 0), "number of free blocks");
+    expect(stats.xSizeOfSmallestFreeBlockInBytes == (fresh && fresh < smallest ? fresh : smallest),
            "smallest free block");
-    expect(told.xSizeOfLargestFreeBlockInBytes == (fresh > largest ? fresh : largest), "largest free block");
-    expect(told.xMinimumEverFreeBytesRemaining == xPortGetMinimumEverFreeHeapSize(), "least ever free, both ways");
-    expect(told.xMinimumEverFreeBytesRemaining <= least_seen, "least ever free and what was seen");
-    expect(told.xNumberOfSuccessfulAllocations - told.xNumberOfSuccessfulFrees ==
+    expect(stats.xSizeOfLargestFreeBlockInBytes == (fresh > largest ? fresh : largest), "largest free block");
+    expect(stats.xMinimumEverFreeBytesRemaining == xPortGetMinimumEverFreeHeapSize(), "least ever free, both ways");
+    expect(stats.xMinimumEverFreeBytesRemaining <= least_seen, "least ever free and what was seen");
+    expect(stats.xNumberOfSuccessfulAllocations - stats.xNumberOfSuccessfulFrees ==
                app_statistics(app_freertos_heap()).used_blocks,
            "calls and the walk");
-    expect(told.xNumberOfSuccessfulAllocations >= served, "calls are counted");
+    expect(stats.xNumberOfSuccessfulAllocations >= served, "calls are counted");
     expect(app_check(app_freertos_heap()) == 0, "the heap's invariants hold");
     (void)xTaskResumeAll();
 }

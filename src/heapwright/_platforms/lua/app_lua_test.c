@@ -64,8 +64,8 @@ static void run(lua_State *state, struct app_heap *heap)
     lua_settop(state, 0);
     lua_gc(state, LUA_GCCOLLECT);
     expect(luaL_dostring(state, load) == LUA_OK, "and goes on");
-    const size_t told = (size_t)lua_gc(state, LUA_GCCOUNT) * 1024;
-    expect(app_statistics(heap).used >= told && told > 0, "what Lua counts is in the heap");
+    const size_t reported = (size_t)lua_gc(state, LUA_GCCOUNT) * 1024;
+    expect(app_statistics(heap).used >= reported && reported > 0, "what Lua counts is in the heap");
 }
 
 int main(void)

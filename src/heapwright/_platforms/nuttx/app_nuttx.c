@@ -147,12 +147,12 @@ struct mallinfo mm_mallinfo(struct mm_heap_s *heap)
     struct mallinfo info;
     memset(&info, 0, sizeof info);
     const irqstate_t flags = enter_critical_section();
-    const struct app_counters told = app_counters(heap->heap);
+    const struct app_counters counters = app_counters(heap->heap);
     info.arena = (int)heap->bytes;
-    info.uordblks = (int)(heap->bytes - told.free);
-    info.fordblks = (int)told.free;
-    info.usmblks = (int)(heap->bytes - told.least_free);
-    info.aordblks = (int)(told.mallocs - told.frees);
+    info.uordblks = (int)(heap->bytes - counters.free);
+    info.fordblks = (int)counters.free;
+    info.usmblks = (int)(heap->bytes - counters.least_free);
+    info.aordblks = (int)(counters.mallocs - counters.frees);
 #ifdef APP_MM_WALKS
     struct app_block block = {0, 0, 0, 0, 0};
     while (app_next_block(heap->heap, &block)) {

@@ -46,9 +46,9 @@ static void check_counts(void)
                 expect(app_owner_of(&owners, objects[i].bytes) == owner, "an object knows its owner");
             }
         }
-        const struct app_owner *told = &owners.owner[owner];
-        expect(told->objects == held && told->bytes == bytes, "what is counted is what is held");
-        expect(told->most_bytes >= bytes, "the most is no less");
+        const struct app_owner *owned = &owners.owner[owner];
+        expect(owned->objects == held && owned->bytes == bytes, "what is counted is what is held");
+        expect(owned->most_bytes >= bytes, "the most is no less");
     }
 }
 

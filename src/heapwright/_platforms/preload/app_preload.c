@@ -19,7 +19,7 @@
 /* ---- what programs call -------------------------------------------------------------------------------------------
  */
 
-static void *told(void *memory)
+static void *reported(void *memory)
 {
     if (memory == NULL) {
         errno = ENOMEM;
@@ -50,7 +50,7 @@ static void *aligned(size_t alignment, size_t size)
 
 static COLD void *malloc_outside(int entered, size_t size)
 {
-    return told(entered == SPARE ? spare_alloc(APP_ALIGNMENT, size) : NULL);
+    return reported(entered == SPARE ? spare_alloc(APP_ALIGNMENT, size) : NULL);
 }
 
 static NOINLINE void *malloc_beyond(size_t size)
@@ -62,7 +62,7 @@ static NOINLINE void *malloc_beyond(size_t size)
     void *memory = app_malloc(heap, size);
     mine.served += memory != NULL;
     leave_beyond();
-    return told(memory);
+    return reported(memory);
 }
 
 EXPORT FLAT void *malloc(size_t size)
@@ -83,7 +83,7 @@ EXPORT void *calloc(size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
-        return told(NULL);
+        return reported(NULL);
     }
     void *memory = malloc(bytes);
     return memory && !is_spare(memory) ? memset(memory, 0, bytes) : memory; /* the spare's is zero: used once only */
@@ -159,14 +159,14 @@ EXPORT void *realloc(void *pointer, size_t size)
     }
     void *memory = app_realloc(heap, pointer, size);
     leave();
-    return told(memory);
+    return reported(memory);
 }
 
 EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
-        return told(NULL);
+        return reported(NULL);
     }
     return realloc(pointer, bytes);
 }
@@ -177,7 +177,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
         errno = EINVAL;
         return NULL;
     }
-    return told(aligned(alignment, size));
+    return reported(aligned(alignment, size));
 }
 
 EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
@@ -200,7 +200,7 @@ EXPORT void *memalign(size_t alignment, size_t size)
     while (rounded < alignment && rounded <= SIZE_MAX / 2) {
         rounded *= 2;
     }
-    return told(rounded < alignment ? NULL : aligned(rounded, size));
+    return reported(rounded < alignment ? NULL : aligned(rounded, size));
 }
 
 EXPORT void *valloc(size_t size)
@@ -211,7 +211,7 @@ EXPORT void *valloc(size_t size)
 EXPORT void *pvalloc(size_t size)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    return size > SIZE_MAX - page ? told(NULL) : memalign(page, size ? (size + page - 1) / page * page : page);
+    return size > SIZE_MAX - page ? reported(NULL) : memalign(page, size ? (size + page - 1) / page * page : page);
 }
 
 /* C23 */
@@ -235,9 +235,9 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
  * signal handler that has interrupted a call. O(blocks). */
 EXPORT struct mallinfo2 mallinfo2(void)
 {
-    struct mallinfo2 told = {0};
+    struct mallinfo2 info = {0};
     if (enter() != ENTERED) {
-        return told;
+        return info;
     }
     struct app_block block = {0, 0, 0, 0, 0};
     (void)lock();
@@ -245,33 +245,33 @@ EXPORT struct mallinfo2 mallinfo2(void)
     mine.holds = 1; /* nothing may change during a walk */
     while (app_next_block(heap, &block)) {
         const int is_used = block.state == APP_BLOCK_USED;
-        told.arena += block.size;
-        told.uordblks += is_used ? block.size : 0;
-        told.fordblks += is_used ? 0 : block.size;
-        told.ordblks += !is_used;
+        info.arena += block.size;
+        info.uordblks += is_used ? block.size : 0;
+        info.fordblks += is_used ? 0 : block.size;
+        info.ordblks += !is_used;
     }
     mine.holds = held;
     unlock();
     leave();
-    return told;
+    return info;
 }
 
 /* The same in ints, which the heap's 4 GB may wrap: why glibc has the other one. */
 EXPORT struct mallinfo mallinfo(void)
 {
     const struct mallinfo2 wide = mallinfo2();
-    struct mallinfo told = {0};
-    told.arena = (int)wide.arena;
-    told.ordblks = (int)wide.ordblks;
-    told.uordblks = (int)wide.uordblks;
-    told.fordblks = (int)wide.fordblks;
-    return told;
+    struct mallinfo info = {0};
+    info.arena = (int)wide.arena;
+    info.ordblks = (int)wide.ordblks;
+    info.uordblks = (int)wide.uordblks;
+    info.fordblks = (int)wide.fordblks;
+    return info;
 }
 
 EXPORT void malloc_stats(void)
 {
-    const struct mallinfo2 told = mallinfo2();
-    fprintf(stderr, "system bytes     = %10zu\nin use bytes     = %10zu\n", told.arena, told.uordblks);
+    const struct mallinfo2 info = mallinfo2();
+    fprintf(stderr, "system bytes     = %10zu\nin use bytes     = %10zu\n", info.arena, info.uordblks);
 }
 
 /* The totals of glibc's document, which it has at its end. */
@@ -280,11 +280,11 @@ EXPORT int malloc_info(int options, FILE *stream)
     if (options != 0) {
         return EINVAL;
     }
-    const struct mallinfo2 told = mallinfo2();
+    const struct mallinfo2 info = mallinfo2();
     const int printed = fprintf(stream,
                                 "<malloc version=\"1\">\n<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
                                 "<system type=\"current\" size=\"%zu\"/>\n</malloc>\n",
-                                told.ordblks, told.fordblks, told.arena);
+                                info.ordblks, info.fordblks, info.arena);
     return printed < 0 ? -1 : 0;
 }
 

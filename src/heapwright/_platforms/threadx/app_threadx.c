@@ -88,12 +88,12 @@ UINT app_pool_info_get(app_pool *pool, ULONG *available_bytes, ULONG *least_avai
     if (status != TX_SUCCESS) {
         return status;
     }
-    const struct app_counters told = app_counters(pool->heap);
+    const struct app_counters counters = app_counters(pool->heap);
     if (available_bytes != NULL) {
-        *available_bytes = told.free;
+        *available_bytes = counters.free;
     }
     if (least_available != NULL) {
-        *least_available = told.least_free;
+        *least_available = counters.least_free;
     }
     if (largest != NULL) {
         *largest = (ULONG)app_largest_free(pool->heap, 32);

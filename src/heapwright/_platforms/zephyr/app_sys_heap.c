@@ -128,10 +128,10 @@ int sys_heap_runtime_stats_get(struct sys_heap *heap, struct sys_memory_stats *s
     if (heap == NULL || heap->heap == NULL || stats == NULL) {
         return -EINVAL;
     }
-    const struct app_counters told = app_counters(heap->heap->heap);
-    stats->free_bytes = told.free;
-    stats->allocated_bytes = heap->heap->bytes - told.free;
-    stats->max_allocated_bytes = heap->heap->bytes - told.least_free;
+    const struct app_counters counters = app_counters(heap->heap->heap);
+    stats->free_bytes = counters.free;
+    stats->allocated_bytes = heap->heap->bytes - counters.free;
+    stats->max_allocated_bytes = heap->heap->bytes - counters.least_free;
     return 0;
 }
 
@@ -157,8 +157,8 @@ void sys_heap_print_info(struct sys_heap *heap, bool dump_chunks)
         printk("%8u: %u bytes, %s\n", (unsigned int)block.offset, (unsigned int)block.size,
                block.state == APP_BLOCK_USED ? "used" : "free");
     }
-    const struct app_statistics told = app_statistics(heap->heap->heap);
-    printk("%u bytes in %u blocks, the largest free %u\n", (unsigned int)told.used, (unsigned int)told.used_blocks,
-           (unsigned int)told.largest_free);
+    const struct app_statistics statistics = app_statistics(heap->heap->heap);
+    printk("%u bytes in %u blocks, the largest free %u\n", (unsigned int)statistics.used,
+           (unsigned int)statistics.used_blocks, (unsigned int)statistics.largest_free);
 }
 #endif

@@ -70,11 +70,11 @@ void app_pool_free(struct app_pool *pool, void *memory)
 void app_pool_runtime_stats_get(struct app_pool *pool, struct sys_memory_stats *stats)
 {
     const k_spinlock_key_t key = k_spin_lock(&pool->lock);
-    const struct app_counters told = app_counters(pool->heap);
+    const struct app_counters counters = app_counters(pool->heap);
     k_spin_unlock(&pool->lock, key);
-    stats->free_bytes = told.free;
-    stats->allocated_bytes = pool->bytes - told.free;
-    stats->max_allocated_bytes = pool->bytes - told.least_free;
+    stats->free_bytes = counters.free;
+    stats->allocated_bytes = pool->bytes - counters.free;
+    stats->max_allocated_bytes = pool->bytes - counters.least_free;
 }
 
 void app_pool_runtime_stats_reset_max(struct app_pool *pool)

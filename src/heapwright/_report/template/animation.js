@@ -37,7 +37,7 @@ const HeapAnimation = (() => {
       this.blocks = unpacked(animation);
       this.part = (name) => figure.querySelector(`.${name}`);
       this.part("stage").hidden = false;
-      this.tells = [this.part("told")];
+      this.tells = [this.part("reading")];
       this.regions = animation.regions.map((region) => this.addRegion(region));
       this.time = this.part("time");
       this.chooser = this.part("block");

@@ -1,4 +1,4 @@
-/* ESP-IDF's multi_heap.h (bd9b921713d8), with what 5.4 has besides: its declarations. */
+/* ESP-IDF's multi_heap.h (bd9b921713d8), with what 5.4 adds: its declarations. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

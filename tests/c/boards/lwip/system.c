@@ -1,4 +1,4 @@
-/* What lwIP asks of a system: time, and a lock, which must be free when it is taken. */
+/* What lwIP needs of a system: time, and a lock, which must be free when it is taken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* FreeRTOSConfig.h: what lwIP's port for FreeRTOS asks of the kernel that the other programs here do without. */
+/* FreeRTOSConfig.h: what lwIP's port for FreeRTOS needs of the kernel that the other programs here do without. */
 #ifndef LWIP_EXAMPLE_FREERTOS_CONFIG_H
 #define LWIP_EXAMPLE_FREERTOS_CONFIG_H
 

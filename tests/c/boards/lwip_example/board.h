@@ -2,10 +2,10 @@
 #ifndef BOARD_H
 #define BOARD_H
 
-/* Tells the console, once, that the network is up. */
+/* Prints on the console, once, that the network is up. */
 void board_ready(void);
 
-/* Whether the console told the application to end. */
+/* Whether the console requested the end of the application. */
 int board_over(void);
 
 #ifdef TIMED

@@ -17,7 +17,7 @@
 #define LWIP_CHARGEN_APP 1
 #define LWIP_SHELL_APP 1
 
-/* Whether the console told the application to end. */
+/* Whether the console requested the end of the application. */
 int board_over(void);
 #define LWIP_EXAMPLE_APP_ABORT() board_over()
 

@@ -15,7 +15,7 @@
 #define LWIP_MDNS_RESPONDER 0
 #undef LWIP_ASSERT_CORE_LOCKED
 
-/* Packets and the contents of pools alike. Statistics of the heap would put a size before each object. */
+/* Both packets and the contents of pools. Statistics of the heap would put a size before each object. */
 #include <stddef.h>
 void *pvPortMalloc(size_t size);
 void *pvPortCalloc(size_t count, size_t size);

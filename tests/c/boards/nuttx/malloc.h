@@ -1,4 +1,4 @@
-/* NuttX's include/malloc.h: what mallinfo tells. */
+/* NuttX's include/malloc.h: what mallinfo reports. */
 #pragma once
 
 struct mallinfo {

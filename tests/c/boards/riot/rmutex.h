@@ -1,4 +1,4 @@
-/* What app_riot.c uses of RIOT, declared as in core/include/rmutex.h; the stand-in counts. */
+/* What app_riot.c uses of RIOT, declared as in core/include/rmutex.h; this stub counts. */
 #ifndef RMUTEX_H
 #define RMUTEX_H
 

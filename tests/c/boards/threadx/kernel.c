@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ticks after which nobody will come any more. */
+/* Ticks after which no thread will come any more. */
 enum { PATIENCE = 300 };
 
 static _Thread_local int held;

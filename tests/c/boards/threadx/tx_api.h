@@ -1,5 +1,5 @@
 /* What app_threadx.c uses of ThreadX, declared as in common/inc/tx_api.h of ThreadX 6, with the plain names of its
- * functions; what the structures hold is the stand-in's. */
+ * functions; what the structures hold is the stub's. */
 #ifndef TX_API_H
 #define TX_API_H
 

@@ -12,7 +12,7 @@
 #ifndef __PICOLIBC__
 enum { HEAP_BYTES = 1 << 19 };
 
-/* That of --specs=nosys.specs knows no end of memory. */
+/* The one of --specs=nosys.specs knows no end of memory. */
 void *_sbrk(int bytes);
 void *_sbrk(int bytes)
 {

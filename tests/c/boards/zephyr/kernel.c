@@ -9,7 +9,7 @@
 #include <zephyr/kernel.h>
 #include <zephyr/sys/printk.h>
 
-/* Milliseconds after which nobody will come any more. */
+/* Milliseconds after which no thread will come any more. */
 enum { PATIENCE = 3000 };
 
 static _Thread_local int spinning;

@@ -1,4 +1,4 @@
-/* The spinlock of ESP-IDF's FreeRTOS, as its ports declare it; the stand-in counts. */
+/* The spinlock of ESP-IDF's FreeRTOS, as its ports declare it; this stub counts. */
 #pragma once
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* A stand-in for ESP-IDF's heaps and kernel. A realloc is in the middle of it interrupted by another task, which gets
+/* A stub of ESP-IDF's heaps and kernel. A realloc is in the middle of it interrupted by another task, which gets
  * the memory that it frees. */
 #include <assert.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void exit_critical(portMUX_TYPE *lock)
 
 int64_t esp_timer_get_time(void)
 {
-    return now += 3000; /* lines tell times in units of 512 us */
+    return now += 3000; /* lines have times in units of 512 us */
 }
 
 TaskHandle_t xTaskGetCurrentTaskHandle(void)

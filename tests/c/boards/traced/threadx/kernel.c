@@ -1,4 +1,4 @@
-/* A stand-in for ThreadX's kernel, over the machine's heap. */
+/* A stub of ThreadX's kernel, over the machine's heap. */
 #include <assert.h>
 #include <stdlib.h>
 

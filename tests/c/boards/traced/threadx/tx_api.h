@@ -1,5 +1,5 @@
 /* What app_trace_threadx.c uses of ThreadX, declared as in common/inc/tx_api.h and tx_byte_pool.h of ThreadX 6; what
- * the structures hold beside is the stand-in's. */
+ * the structures hold in addition is the stub's. */
 #ifndef TX_API_H
 #define TX_API_H
 

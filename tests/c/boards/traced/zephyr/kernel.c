@@ -1,4 +1,4 @@
-/* A stand-in for Zephyr's kernel and heap, over the machine's. */
+/* A stub of Zephyr's kernel and heap, over the machine's. */
 #include <zephyr/kernel.h>
 #include <zephyr/sys/sys_heap.h>
 
