@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from heapwright._diagnose.moments import Clock, without_time
@@ -196,6 +197,7 @@ def _unslashed(match: re.Match[str]) -> str:
     return f"{match['words']} {match[2]}: {match[4]}, {match['words']} {match[3]}: {match[5]}"
 
 
+@lru_cache(4096)
 def _quantity_before(words: str) -> Named | None:
     """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
     if (quantity := quantity_of(_nearest(words))) is not None:
@@ -205,6 +207,7 @@ def _quantity_before(words: str) -> Named | None:
     return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
 
 
+@lru_cache(4096)
 def _nearest(words: str) -> str:
     """The words of a number: those since the last comma, unless these say nothing."""
     parts = [part for part in re.split(r"[;,|()\[\]{}]|<-|->|\s{3,}", words) if re.search(r"[A-Za-z]", part)]
