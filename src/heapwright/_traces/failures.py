@@ -2,11 +2,11 @@
 
 A recording cannot show when the program would have freed an object that it never got. The life of one that a realloc
 asked for is that of the object that it should have resized. Any other's is taken from the objects of its size that were
-served: the call count that `SHARE` of them live at most, to the end where that many are never freed. If fewer than
-`NEAREST` were, those of the nearest sizes count, too; then no more failed requests of the size live at once than of
-these objects, or than hold as many bytes as all objects that were served. That prevents that a request that the program
-repeats for hours is counted each time as an object that stays. bench/robustness.md says on which recordings this was
-tested.
+served, or from the `NEAREST` objects nearest in size if there is none: the call count that `SHARE` of them live at
+most, to the end where that many are never freed. If fewer than `NEAREST` of the size were served, no more failed
+requests of it live at once than of these objects, or than hold as many bytes as all objects that were served: a request
+that a program repeats for hours is not counted each time as an object that stays. bench/robustness.md says on which
+recordings this was tested.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SHARE = 0.9
 """Share of the objects of a size that live no longer than a failed request of that size is taken to."""
 
 NEAREST = 10
-"""Objects of which the life is taken at least: if fewer have the size, those of the nearest sizes count, too."""
+"""Objects nearest in size of which a life is taken if none of the size was served; that many served objects of the size
+show how many live at once."""
 
 BEYOND = 16
 """A failed request larger than this multiple of the peak of served requests, and than `LEAST_BEYOND`, is a probe or an
@@ -69,8 +70,7 @@ class Failures:
         life: how long their objects live in the trace, in words.
         left_out: requests that are left out as `BEYOND` says, in words; "" for none.
         first_seconds: time of the first failed call from the start of the trace; None if the trace has no times.
-        free_bytes: bytes of the heap that no live object had requested at the first failure; None if its size is not
-            known.
+        arena_bytes: size of the heap that it was recorded on; None if it is not known.
     """
 
     count: int
@@ -83,10 +83,15 @@ class Failures:
     life: str
     left_out: str = ""
     first_seconds: float | None = None
-    free_bytes: int | None = None
+    arena_bytes: int | None = None
 
     def __bool__(self) -> bool:
         return self.count > 0 or bool(self.left_out)
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Bytes of the heap that no live object had requested at the first failure; None if its size is not known."""
+        return None if self.arena_bytes is None else max(self.arena_bytes - self.live_bytes, 0)
 
     def __str__(self) -> str:
         """One sentence for people, without a full stop: how many, which sizes, when, with what free, and their life."""
@@ -126,14 +131,8 @@ def failures_of(trace: Trace) -> Failures:
         life=trace.metadata.get(LIFE, "each freed at once"),
         left_out=trace.metadata.get(LEFT_OUT, ""),
         first_seconds=float(trace.ts_us[rows[0]] - trace.ts_us[0]) / 1e6 if trace.seconds is not None else None,
-        free_bytes=_free(trace, int(served[rows[0]])),
+        arena_bytes=int(arena) if (arena := trace.metadata.get(ARENA, "")).isdecimal() else None,
     )
-
-
-def _free(trace: Trace, live: int) -> int | None:
-    """Bytes of the heap, if its size is known, that are not among `live` requested ones."""
-    arena = trace.metadata.get(ARENA, "")
-    return max(int(arena) - live, 0) if arena.isdecimal() else None
 
 
 def served_live_bytes(trace: Trace) -> NDArray[np.int64]:
@@ -278,13 +277,14 @@ class _Served(NamedTuple):
         return cls(size[served], birth[served], death[served], int(served_live_bytes(trace).max()))
 
     def like(self, wanted: int) -> NDArray[np.int64]:
-        """Indices of the objects of `wanted` bytes and, if they are fewer than `NEAREST`, of those nearest in size."""
+        """Indices of the objects of `wanted` bytes or, if there is none, of the `NEAREST` nearest in size."""
         begin, end = (int(np.searchsorted(self.size, wanted, side)) for side in ("left", "right"))
+        if begin < end:
+            return np.arange(begin, end)
         below = np.arange(max(begin - NEAREST, 0), begin)
         others = np.concatenate([below, np.arange(end, min(end + NEAREST, len(self.size)))])
         distance = np.abs(np.log(np.maximum(self.size[others], 1) / wanted))
-        nearest = others[np.argsort(distance, kind="stable")][: max(NEAREST - (end - begin), 0)]
-        return np.concatenate([np.arange(begin, end), nearest])
+        return others[np.argsort(distance, kind="stable")][:NEAREST]
 
     def lives(self, wanted: int, asked: NDArray[np.intp]) -> NDArray[np.int64]:
         """Calls that each failed request of `wanted` bytes lives, made before the calls `asked`, in order."""
@@ -331,8 +331,8 @@ def _in_words(lives: NDArray[np.int64], life: int | None) -> str:
         return "each freed at once, as no request was served"
     finite = lives[lives < _FOREVER]
     if not len(finite):
-        return "each to the end, as most served objects of their sizes or the nearest"
+        return "each to the end, as most served objects of their sizes"
     low, high = int(finite.min()), int(finite.max())
     to_end = len(lives) - len(finite)
     words = f"each for {low:,} calls" if low == high else f"for {low:,} to {high:,} calls"
-    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes or the nearest"
+    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes"
