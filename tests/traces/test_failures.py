@@ -70,9 +70,12 @@ def test_the_life_is_that_of_served_objects_of_the_size() -> None:
     objects, _ = trace.objects()
     rows = [row for row in range(len(trace)) if trace.failed[row]]
     frees = [next(r for r in range(len(trace)) if objects[r] == objects[row] and trace.op[r] == 3) for row in rows]
-    without = [sum(not trace.failed[r] for r in range(row + 1, end)) for row, end in zip(rows, frees, strict=True)]
-    assert without == [4, 0]  # 7,000 bytes are requested once only: freed at once
-    assert "as served objects of their sizes" in failures_of(trace).life
+    between = [[r for r in range(row + 1, end) if r not in frees] for row, end in zip(rows, frees, strict=True)]
+    assert [len(calls) for calls in between] == [
+        4,
+        4,
+    ]  # 7,000 bytes are requested once only: as the ten objects of 100 bytes, the nearest size
+    assert "each for 5 calls, as served objects of their sizes or the nearest" in failures_of(trace).life
     assert str(failures_of(trace)).startswith(
         "2 requests failed in the recording (1 x 100 B, 1 x 7,000 B), the first at call 60 with 0 B live: counted as "
         "served, "
@@ -103,8 +106,8 @@ def test_a_reserve_serves_what_failed(tmp_path: Path) -> None:
 def test_a_column_of_failures_is_checked() -> None:
     with pytest.raises(hw.HeapwrightError, match="failed 1; only a malloc or calloc fails"):
         Trace.from_columns(op=[0, 3], id=[1, 1], size=[8, 0], failed=[0, 1])
-    with pytest.raises(hw.HeapwrightError, match="failed 2; must be 0, or 1 for a failed request"):
-        Trace.from_columns(op=[0, 3], id=[1, 1], size=[8, 0], failed=[2, 0])
+    with pytest.raises(hw.HeapwrightError, match="failed 3; must be 0, or 1 or 2 for a failed request"):
+        Trace.from_columns(op=[0, 3], id=[1, 1], size=[8, 0], failed=[3, 0])
 
 
 def test_cuts_copies_and_futures_keep_the_mark() -> None:
@@ -164,7 +167,7 @@ def test_fit_and_explore_name_the_life_and_what_sets_another(tmp_path: Path) -> 
     assert study.failures["t"].startswith("2 requests failed in the recording")
     for command in ("pareto", "report"):
         text = " ".join(run_here(command, study.path).stdout.split())
-        assert "as served objects of their sizes" in text
+        assert "as served objects of their sizes or the nearest" in text
         assert "heapwright import --failed-life CALLS sets another life." in text
 
 
@@ -189,3 +192,38 @@ def test_a_live_view_says_what_failed_while_it_happens(tmp_path: Path) -> None:
     lived = hw.live(log, tmp_path / "t.parquet", every=0.01, show=moments.append, going_on=going_on)
     assert lived.last.failed == "2 requests of up to 5,000 B failed, the latest of 80 B at call 4"
     assert lived.trace.failures is not None and lived.trace.failures.count == 2
+
+
+def test_a_failed_realloc_lives_as_long_as_the_object_that_it_should_have_resized(tmp_path: Path) -> None:
+    calls = ["hw+ 0x1000 64", "hw+ 0x2000 8", "hw= 0x1000 0x0 500", "hw- 0x2000", "hw= 0x1000 0x3000 90", "hw- 0x3000"]
+    log = tmp_path / "a.log"
+    log.write_text("\n".join([*calls, "hw+ 0x4000 16", "hw= 0x4000 0x0 700", ""]))
+    trace = import_log(log)
+    assert trace.failed[trace.failed > 0].tolist() == [2, 2]
+    objects = trace.objects()[0]
+    ends = {}
+    for row in [row for row in range(len(trace)) if trace.failed[row]]:
+        freed = [later for later in range(len(trace)) if objects[later] == objects[row] and trace.op[later] == 3]
+        ends[int(trace.size[row])] = (int(trace.op[freed[0] + 1]), int(trace.size[freed[0] + 1])) if freed else None
+    assert ends == {500: (2, 90), 700: None}  # freed before the realloc that succeeds, and never
+    assert with_life(trace).op.tolist() == trace.op.tolist()
+    assert with_life(trace, 0).failed.max() == 1
+    convert_log(log, tmp_path / "a.parquet")
+    assert Trace.read(tmp_path / "a.parquet").failed.tolist() == trace.failed.tolist()
+
+
+def test_a_request_that_is_repeated_does_not_pile_up(tmp_path: Path) -> None:
+    """One object of 4,000 bytes stays, with 9,000 others: 200 requests of 4,000 that fail are repeated."""
+    lines = ["hw+ 0x1000 4000", *(f"hw+ 0x{0x10000 + 0x1000 * at:x} 3000" for at in range(3))]
+    for _ in range(200):
+        lines += ["hw+ 0x5000 100", "hw+ 0x0 4000", "hw- 0x5000"]
+    (tmp_path / "a.log").write_text("\n".join([*lines, ""]))
+    trace = import_log(tmp_path / "a.log")
+    served = 4000 + 3 * 3000 + 100
+    assert trace.peak_live_bytes == served + 5 * 4000  # of the ten nearest in size five are live at once
+
+
+def test_failed_requests_of_a_size_that_stays_pile_up(tmp_path: Path) -> None:
+    lines = [f"hw+ 0x{0x1000 * at + 0x1000:x} 400" for at in range(20)]
+    (tmp_path / "a.log").write_text("\n".join([*lines, *["hw+ 0x0 400"] * 30, ""]))
+    assert import_log(tmp_path / "a.log").peak_live_bytes == 50 * 400

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heapwright._api.arguments import AnyHeap, AnyTrace, Member, PathLike, recipe_of
-    from heapwright._api.diagnosis import diagnose
+    from heapwright._api.diagnosis import diagnose, what_if_offer
     from heapwright._api.explorations import (
         Study,
         Suggestion,
@@ -233,6 +233,7 @@ __all__ = [
     "synthesise",
     "timing",
     "trace_facts",
+    "what_if_offer",
     "with_connections",
     "with_failed_life",
     "with_static",
@@ -260,7 +261,7 @@ _NAMES = {
         "suggest",
     ),
     "_api.live_program": ("FollowedProgram", "Moment", "live"),
-    "_api.diagnosis": ("diagnose",),
+    "_api.diagnosis": ("diagnose", "what_if_offer"),
     "_api.gate": ("check", "described", "write_checked"),
     "_api.arguments": ("AnyHeap", "AnyTrace", "Member", "PathLike", "recipe_of"),
     "_api.heaps": (

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, listed, one_line_errors, requested_heaps
+from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, listed, one_line_errors, requested_heaps, trace_of
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import is_study
 from heapwright._traces.trace import Trace
 
 if TYPE_CHECKING:
+    from heapwright._diagnose.model import Cure
     from heapwright._diagnose.model import Diagnosis as Diagnosis
     from heapwright._diagnose.model import Finding as Finding
     from heapwright._heaps.heaps import Heap
@@ -73,3 +74,23 @@ def _of_study(path: Path) -> tuple[list[Path], list[Heap]]:
     except HeapwrightError:
         return paths, []
     return paths, list(requested_heaps(pick).heaps.values())
+
+
+@one_line_errors
+def what_if_offer(trace: AnyTrace, heap: AnyHeap, need: int) -> Cure | None:
+    """The one change of a program that makes its heap large enough, or much smaller; None if there is none.
+
+    Args:
+        trace: whose failed requests count as served.
+        heap: the allocator in use, a recipe or foreign.
+        need: bytes that it needs for the trace, as `fit` found.
+
+    See `heapwright._diagnose.offers.offer`.
+    """
+    from heapwright._api.arguments import heap_of
+    from heapwright._diagnose.offers import offer
+    from heapwright._traces.failures import failures_of
+
+    read = trace_of(trace)
+    failures = failures_of(read) if read.failed.any() else None
+    return offer(read, heap_of(heap, None), need, failures.arena_bytes if failures else None)

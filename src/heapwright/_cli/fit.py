@@ -24,6 +24,7 @@ from heapwright._cli.regions import fit_memories, fit_regions, is_in_memories
 
 if TYPE_CHECKING:
     from heapwright._api import Fit
+    from heapwright._traces.trace import Trace
 
 
 class _Column(NamedTuple):
@@ -118,6 +119,7 @@ def command(
         print_rows(result)
         return
     _print_fits(result, copies or 0, len(held_out))
+    print_sentences([text for trace in recordings if (text := _offer(trace, result, heaps))])
 
 
 def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
@@ -152,6 +154,21 @@ def _leaks(result: Sequence[Fit]) -> list[str]:
         for name, fit in known.items()
         if fit.leaks
     ]
+
+
+def _offer(trace: Trace, result: Sequence[Fit], heaps: Sequence[str]) -> str:
+    """The change of the program that saves most on a trace, on the first heap; "" if there is none."""
+    from heapwright import _api as api
+
+    fit = next(fit for fit in result if fit.trace == trace.name)
+    change = None if fit.smallest_arena_bytes is None else api.what_if_offer(trace, heaps[0], fit.smallest_arena_bytes)
+    if change is None:
+        return ""
+    before, after = change.before or 0, change.after or 0
+    return (
+        f"With {change.text}, {trace.name} would need {after:,} bytes on {fit.heap}, {before - after:,} less, static "
+        "buffers included."
+    )
 
 
 def _remark(fit: Fit) -> str:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from heapwright._diagnose.moments import Clock, without_time
@@ -44,6 +45,9 @@ LEAST_PER_CENT = 20
 _LARGEST_NUMBER = 1 << 44
 _NAME_HEADS = ("name", "pool", "heap", "region", "memory")
 """Headings of a column of names."""
+
+_KNOWN_FORMS = 4096
+"""Forms of lines, and words, whose meaning is kept."""
 
 
 class Pair(NamedTuple):
@@ -116,19 +120,21 @@ def readings_of(lines: list[str]) -> Readings:
             continue
         if row := table.row(line):
             for pair in row.pairs:
-                _add(result, number, clock.of_cell(row.time, row.unit), pair, [pair])
+                _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
             continue
         text, time = without_time(line)
         pairs = list(_of_json(text) or _of_line(text))
-        uptime = clock.uptime_in(text)
+        uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
         seconds = clock.at(time) if uptime is None else uptime
         if not pairs:
             memory = _heading(text, memory)
         if failure := _failure_in(text, number, len(pairs)):
             result.failures.append(failure)
             pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
+        beside = {pair.quantity for pair in pairs}
         for pair in pairs:
-            _add(result, number, seconds, pair._replace(memory=pair.memory or memory), pairs)
+            named = pair if pair.memory or not memory else pair._replace(memory=memory)
+            _add(result, number, seconds, named, beside)
     return result
 
 
@@ -138,15 +144,17 @@ def _heading(text: str, memory: str) -> str:
     return memory_of(text) if is_heading else memory
 
 
-def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: list[Pair]) -> None:
-    quantity = _settled(pair, {item.quantity for item in pairs}, result.memories.get(pair.memory or HEAP))
+def _add(result: Readings, line: int, seconds: float | None, pair: Pair, beside: set[Named]) -> None:
+    quantity = _settled(pair, beside, result.memories.get(pair.memory or HEAP))
     if quantity is not None:
         result.add(pair.memory, line, seconds, quantity, pair.value)
 
 
 def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None) -> Quantity | None:
     """Quantity of a number that its words leave open, by the other numbers of the line."""
-    known = set(beside) | (set(series[-1].values) if series else set())
+    known = set(beside)
+    if series and pair.quantity in ("bare", "max", "min"):
+        known |= set(series[-1].values)
     if pair.quantity == "bare":
         return None if "total" in beside else "total" if known & {"used", "free"} else "free"
     if pair.quantity == "max":
@@ -161,14 +169,50 @@ def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None)
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
+class _Place(NamedTuple):
+    """Where a line has a number of bytes: its quantity, its memory, its characters, and the bytes of its unit.
+
+    `share` are the characters of the per cent that it is of the whole, if the line has them.
+    """
+
+    quantity: Named
+    memory: str
+    begin: int
+    end: int
+    scale: int
+    share: slice | None = None
+
+
+_DIGITS = str.maketrans("123456789", "000000000")
+
+
+def _form(line: str) -> str:
+    """The line with 0 for each digit: lines of one form have numbers at the same places, and a log has few forms."""
+    return line.translate(_DIGITS)
+
+
 def _of_line(line: str) -> Iterator[Pair]:
     """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
-    line = _HEX.sub(lambda match: " " * len(match.group()), _SLASHED.sub(_unslashed, line))
-    return _LineReader(line).pairs()
+    if "/" in line and "(" in line:
+        line = _SLASHED.sub(_unslashed, line)
+    if "0x" in line:
+        line = _HEX.sub(lambda match: " " * len(match.group()), line)
+    for place in _places_in(_form(line)):
+        value = float(line[place.begin : place.end].replace(",", "")) * place.scale
+        if value < _LARGEST_NUMBER:
+            yield Pair(place.quantity, value, place.memory)
+        if place.share and (share := int(line[place.share])) >= LEAST_PER_CENT:
+            yield Pair("total", round(value * 100 / share), place.memory)
+
+
+@lru_cache(_KNOWN_FORMS)
+def _places_in(line: str) -> tuple[_Place, ...]:
+    """Where lines of this form have numbers of bytes."""
+    return tuple(_LineReader(line).places())
 
 
 class _LineReader:
-    """Reads the numbers of a line in their order; the words of one number may also be those of the next.
+    """Finds the numbers of a line in their order; the words of one number may also be those of the next.
 
     Attributes:
         used: where the words end that were read.
@@ -185,7 +229,7 @@ class _LineReader:
         self.before: Named | None = None
         self.last: Named | None = None
 
-    def pairs(self) -> Iterator[Pair]:
+    def places(self) -> Iterator[_Place]:
         """Each number whose quantity is known."""
         for place, number in enumerate(self.numbers):
             words = self.line[self.used : number.start()]
@@ -194,21 +238,16 @@ class _LineReader:
             if number["sign"] or number["unit"] == "%":
                 continue
             if self.before is not None and _OF_TOTAL.fullmatch(words):
-                yield Pair("total", _value(number), self.memory)
+                yield _Place("total", self.memory, *number.span("value"), _scale_of(number))
                 self.before = None
                 continue
             quantity = self._quantity(place, words)
             self.last = quantity
             self.before = quantity if quantity in ("free", "used", "bare") else None
-            if quantity is not None and _value(number) < _LARGEST_NUMBER:
-                yield Pair(quantity, _value(number), self.memory)
-            if quantity == "used" and (share := _SHARE.match(self.line, number.end())):
-                yield from self._total(number, int(share[1]))
-
-    def _total(self, used: re.Match[str], per_cent: int) -> Iterator[Pair]:
-        """The size of the heap of which a number is that share, if the share is large enough to show it."""
-        if per_cent >= LEAST_PER_CENT:
-            yield Pair("total", round(_value(used) * 100 / per_cent), self.memory)
+            if quantity is not None:
+                share = _SHARE.match(self.line, number.end()) if quantity == "used" else None
+                of_whole = slice(*share.span(1)) if share else None
+                yield _Place(quantity, self.memory, *number.span("value"), _scale_of(number), of_whole)
 
     def _quantity(self, place: int, words: str) -> Named | None:
         """The quantity of a number with these words before it."""
@@ -247,6 +286,7 @@ def _unslashed(match: re.Match[str]) -> str:
     return f"{match['words']} {match[2]}: {match[4]}, {match['words']} {match[3]}: {match[5]}"
 
 
+@lru_cache(_KNOWN_FORMS)
 def _quantity_before(words: str) -> Named | None:
     """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
     if (quantity := quantity_of(_nearest(words))) is not None:
@@ -256,6 +296,7 @@ def _quantity_before(words: str) -> Named | None:
     return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
 
 
+@lru_cache(_KNOWN_FORMS)
 def _nearest(words: str) -> str:
     """The words of a number: those since the last comma, unless these say nothing."""
     parts = [part for part in re.split(r"[;,|()\[\]{}]|<-|->|\s{3,}", words) if re.search(r"[A-Za-z]", part)]
@@ -268,14 +309,18 @@ def _nearest(words: str) -> str:
 
 
 def _value(number: re.Match[str]) -> float:
+    return float(number["value"].replace(",", "")) * _scale_of(number)
+
+
+def _scale_of(number: re.Match[str]) -> int:
+    """Bytes of a number's unit."""
     unit = (number["unit"] or "").lower()
-    scale = 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
-    return float(number["value"].replace(",", "")) * scale
+    return 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
 
 
 def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     """The request that a line says has failed; a line of several counters may count failures, and is none."""
-    if not (_FAILURE.search(line) and _REQUEST.search(line)):
+    if not _may_fail(_form(line)):
         return None
     if counters > 1 and re.search(
         r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|(?<![=\d])\d+ \(?(?:failed|failures|errors)", line
@@ -287,6 +332,18 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     if not sizes and not re.search(r"(?i)alloc|memory", line):
         return None
     return Failure(number, int(sizes[0]) if sizes else None, memory_of(line))
+
+
+@lru_cache(_KNOWN_FORMS)
+def _names_time(line: str) -> bool:
+    """Whether lines of this form have a time behind a word."""
+    return Clock.uptime_in(line) is not None
+
+
+@lru_cache(_KNOWN_FORMS)
+def _may_fail(line: str) -> bool:
+    """Whether lines of this form have words for a failure and for a request."""
+    return bool(_FAILURE.search(line) and _REQUEST.search(line))
 
 
 def _of_json(line: str) -> list[Pair]:

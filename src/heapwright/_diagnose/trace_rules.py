@@ -11,6 +11,7 @@ import numpy as np
 from heapwright._diagnose import trials
 from heapwright._diagnose.call_lines import CallLog, HeapCall
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, Picture, number
+from heapwright._diagnose.offers import offer
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks, hours_in_words
@@ -255,11 +256,12 @@ def _failed(
     requests = f"{number(failures.count)} request{'s' if failures.count > 1 else ''} of up to {number(size)} B"
     on = f"on {heap.label}" + (f" ({assumed})" if assumed else "")
     needs = f"{number(need)} B {on}" if need is not None else f"more than {heap.label} can serve"
-    free = None if context.arena is None else context.arena - failures.live_bytes
+    arena = failures.arena_bytes if context.arena is None else context.arena
+    free = None if arena is None else arena - failures.live_bytes
     fits = free is not None and free >= size
     room = f", {number(max(free, 0))} B of the heap free" if free is not None else ""
     whole = (Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit"),) if need is not None else ()
-    cures = tuple(trials.cures_of(trace, heap, need, context.heaps[1:])) if need is not None else ()
+    cures = _cures(trace, heap, need, context, arena)
     return _named(
         Finding(
             memory,
@@ -270,10 +272,19 @@ def _failed(
             ("", "in the trace"),
             (*_facts(trace), ("requests that failed", number(failures.count)), ("life of these", failures.life)),
             cures if fits else (*whole, *cures),
-            "" if context.arena is not None else "the size of the heap: it shows whether a hole was missing",
+            "" if arena is not None else "the size of the heap: it shows whether a hole was missing",
             _live(trace),
         )
     )
+
+
+def _cures(trace: Trace, heap: Heap, need: int | None, context: Context, arena: int | None) -> tuple[Cure, ...]:
+    """What saves memory on a trace with requests that failed, first the one change of the program that is enough."""
+    if need is None:
+        return ()
+    change = offer(trace, heap, need, arena)
+    tried = trials.cures_of(trace, heap, need, context.heaps[1:])
+    return (*([] if change is None else [change]), *tried)
 
 
 @dataclass(frozen=True)
@@ -349,7 +360,7 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
     on = f"on {heap.label}" + (f" ({assumed})" if assumed else "")
     needs = f"{number(need)} B {on}" if need is not None else f"more than {heap.label} can serve"
     takes = f"with all served {number(served.peak_live_bytes)} B are live at once, which takes {needs}"
-    cures = tuple(trials.cures_of(served, heap, need, context.heaps[1:])) if need is not None else ()
+    cures = _cures(served, heap, need, context, context.arena)
     whole = Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit") if need is not None else None
     finding = (
         _no_room(room, size, requests, takes)

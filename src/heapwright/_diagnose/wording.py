@@ -7,6 +7,7 @@ The words are those of the heaps' own functions (`xPortGetFreeHeapSize`, `heap_c
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, get_args
 
 Quantity = Literal["free", "largest", "minimum", "used", "peak", "total", "failed"]
@@ -90,11 +91,16 @@ _INTERNAL = frozenset(("internal", "int", "intern", "ih", "dram", "iram"))
 _NAMED = {"dma": "DMA", "ccm": "CCM", "dtcm": "DTCM", "itcm": "ITCM", "ocram": "OCRAM", "tcm": "TCM", "rtc": "RTC"}
 
 
+_KNOWN_WORDS = 4096
+"""Texts whose meaning is kept: the lines of a log have the same words."""
+
+
 def words_of(text: str) -> list[str]:
     """The words in a name, in lower case: xSizeOfLargestFreeBlock, min_free and "min free" are made of words."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
+@lru_cache(_KNOWN_WORDS)
 def quantity_of(text: str) -> Named | None:
     """Quantity of a number with these words; None if it is no bytes of a heap."""
     words = words_of(text)
@@ -135,6 +141,7 @@ def _bytes_of(words: list[str], joined: str) -> Named | None:
     return BARE if set(words) & _HEAP and len(words) <= 2 else None
 
 
+@lru_cache(_KNOWN_WORDS)
 def memory_of(text: str) -> str:
     """The memory that these words name; empty if they name none."""
     result = ""

@@ -1,28 +1,32 @@
 """Failed requests of a recording: the trace holds them as if they had been served, for a life that can be set.
 
-A recording cannot show when the program would have freed an object that it never got. Its life is taken from the
-objects of its size that were served: the call count that `SHARE` of them live at most, to the end where that many are
-never freed, and 0, a free at once, where no object is of about that size.
+A recording cannot show when the program would have freed an object that it never got. The life of one that a realloc
+asked for is that of the object that it should have resized. Any other's is taken from the objects of its size that were
+served: the call count that `SHARE` of them live at most, to the end where that many are never freed. If they are fewer
+than `NEAREST`, those nearest in size fill up to that number; then no more failed requests of the size live at once than
+of these objects, or than hold as many bytes as all objects that were served: a request that a program repeats for hours
+is not counted each time as an object that stays. bench/robustness.md says on which recordings this was tested.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._support.errors import ParameterError
 from heapwright._traces.trace import Trace
-from heapwright._traces.validation import FREE
+from heapwright._traces.validation import CALLOC, FREE
 
 SHARE = 0.9
 """Share of the objects of a size that live no longer than a failed request of that size is taken to."""
 
-NEAR = 1.25
-"""Sizes within this factor count as the same, if none is equal."""
+NEAREST = 10
+"""Objects of which a life is taken at least: if fewer have the size, those nearest in size count, too."""
 
 BEYOND = 16
 """A failed request larger than this multiple of the peak of served requests, and than `LEAST_BEYOND`, is a probe or an
@@ -43,6 +47,9 @@ CHANGE_LIFE = "heapwright import --failed-life CALLS sets another life"
 ARENA = "arena"
 """Key of a trace's metadata: bytes of the heap that it was recorded on, if that is known and requests failed."""
 
+LINKED = 2
+"""In the column `failed`: a realloc that failed; its object lives as long as the one that it should have resized."""
+
 _FOREVER = np.iinfo(np.int64).max
 
 
@@ -61,8 +68,7 @@ class Failures:
         life: how long their objects live in the trace, in words.
         left_out: requests that are left out as `BEYOND` says, in words; "" for none.
         first_seconds: time of the first failed call from the start of the trace; None if the trace has no times.
-        free_bytes: bytes of the heap that no live object had requested at the first failure; None if its size is not
-            known.
+        arena_bytes: size of the heap that it was recorded on; None if it is not known.
     """
 
     count: int
@@ -75,10 +81,15 @@ class Failures:
     life: str
     left_out: str = ""
     first_seconds: float | None = None
-    free_bytes: int | None = None
+    arena_bytes: int | None = None
 
     def __bool__(self) -> bool:
         return self.count > 0 or bool(self.left_out)
+
+    @property
+    def free_bytes(self) -> int | None:
+        """Bytes of the heap that no live object had requested at the first failure; None if its size is not known."""
+        return None if self.arena_bytes is None else max(self.arena_bytes - self.live_bytes, 0)
 
     def __str__(self) -> str:
         """One sentence for people, without a full stop: how many, which sizes, when, with what free, and their life."""
@@ -118,14 +129,8 @@ def failures_of(trace: Trace) -> Failures:
         life=trace.metadata.get(LIFE, "each freed at once"),
         left_out=trace.metadata.get(LEFT_OUT, ""),
         first_seconds=float(trace.ts_us[rows[0]] - trace.ts_us[0]) / 1e6 if trace.seconds is not None else None,
-        free_bytes=_free(trace, int(served[rows[0]])),
+        arena_bytes=int(arena) if (arena := trace.metadata.get(ARENA, "")).isdecimal() else None,
     )
-
-
-def _free(trace: Trace, live: int) -> int | None:
-    """Bytes of the heap, if its size is known, that are not among `live` requested ones."""
-    arena = trace.metadata.get(ARENA, "")
-    return max(int(arena) - live, 0) if arena.isdecimal() else None
 
 
 def served_live_bytes(trace: Trace) -> NDArray[np.int64]:
@@ -144,13 +149,15 @@ def _failed_objects(trace: Trace) -> NDArray[np.bool_]:
     return result
 
 
-def with_life(trace: Trace, life: int | None = None) -> Trace:
+def with_life(trace: Trace, life: int | None = None, resizes: Sequence[tuple[int, int]] = ()) -> Trace:
     """The trace with other lives of its failed requests; itself if none failed.
 
     Args:
         trace: any.
         life: calls from each failed request to the free of its object; None takes that of served objects of its size,
             as the module says.
+        resizes: ids of the objects of failed reallocs, and of the objects that they should have resized: with no `life`
+            they live until those are resized or freed.
 
     Raises ParameterError for a life below 0. O(calls log calls).
     """
@@ -158,14 +165,14 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
         raise ParameterError(f"life {life}: a number of calls, 0 or more", parameter="failed_life")
     if not trace.failed.any():
         return trace
-    trace = _without_probes(trace)
+    trace = _without_probes(_linked(trace, resizes) if life is None else trace)
     objects, failed = trace.objects()[0], _failed_objects(trace)
     kept = np.flatnonzero(~(failed[objects] & (trace.op == FREE)))
     asked = np.flatnonzero(trace.failed[kept])
-    sizes = trace.size[kept][asked]
     if life is None:
-        lives = _lives_of_sizes(trace, kept, failed, np.unique(sizes))
-        each = np.array([lives[size] for size in sizes.tolist()], np.int64)
+        each = _lives_of(trace, kept, failed)
+        linked = trace.failed[kept][asked] == LINKED
+        each[linked] = _lives_so_far(trace, kept)[asked[linked]]
     else:
         each = np.full(len(asked), life, np.int64)
     ends = each < len(kept) - asked
@@ -181,8 +188,49 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
         notes={LIFE: _in_words(each, life)},
         op=np.where(is_free, FREE, trace.op[row]),
         ts_us=trace.ts_us[kept][before],
-        **{key: getattr(trace, key)[row] * of_calls for key in ("size", "align", "low", "failed")},
+        failed=np.minimum(trace.failed[row], LINKED if life is None else 1) * of_calls,
+        **{key: getattr(trace, key)[row] * of_calls for key in ("size", "align", "low")},
     )
+
+
+def _linked(trace: Trace, resizes: Sequence[tuple[int, int]]) -> Trace:
+    """The trace in which failed reallocs live until the object that each should have resized is resized or freed."""
+    if not resizes:
+        return trace
+    of = dict(resizes)
+    rows: dict[int, list[int]] = {number: [] for number in of.values()}
+    ids = trace.id
+    for row in np.flatnonzero(np.isin(ids, [*rows]) & (trace.op > CALLOC)).tolist():
+        rows[int(ids[row])].append(row)
+    asked = np.flatnonzero((trace.failed > 0) & np.isin(ids, [*of]))
+    for row in asked.tolist():
+        rows[of[int(ids[row])]].append(row)
+    place, failed, gone = 2 * np.arange(len(trace)), trace.failed.copy(), np.zeros(len(trace), bool)
+    frees = {int(ids[row]): row for row in np.flatnonzero((trace.op == FREE) & np.isin(ids, [*of])).tolist()}
+    for row in asked.tolist():
+        number = int(ids[row])
+        later = [end for end in rows[of[number]] if end > row]
+        failed[row] = LINKED
+        if later:
+            place[frees[number]] = 2 * min(later) - 1
+        else:
+            gone[frees[number]] = True
+    order = np.argsort(place, kind="stable")
+    order = order[~gone[order]]
+    moved = trace.op[order] == FREE
+    before = np.where(moved, np.minimum(place[order] // 2, len(trace) - 1), order)
+    return trace.select(order, failed=failed[order], ts_us=trace.ts_us[before])
+
+
+def _lives_so_far(trace: Trace, kept: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Row of `kept` -> calls of `kept` from the birth of its object to its free, `_FOREVER` if it is never freed."""
+    objects, count = trace.objects()
+    death = np.full(count, -1, np.int64)
+    frees = np.flatnonzero(trace.op == FREE)
+    death[objects[frees]] = frees
+    ends = death[objects[kept]]
+    lives: NDArray[np.int64] = np.where(ends < 0, _FOREVER, np.searchsorted(kept, ends) - np.arange(len(kept)))
+    return lives
 
 
 def _without_probes(trace: Trace) -> Trace:
@@ -202,26 +250,74 @@ def _without_probes(trace: Trace) -> Trace:
     return trace.select(kept, notes={LEFT_OUT: f"{words} {BEYOND} times what was served"})
 
 
-def _lives_of_sizes(
-    trace: Trace, kept: NDArray[np.intp], failed: NDArray[np.bool_], sizes: NDArray[np.uint32]
-) -> dict[int, int]:
-    """Size -> calls that a failed request of it lives, from served objects of about that size."""
-    objects, op = trace.objects()[0][kept], trace.op[kept]
-    count = len(failed)
-    begin, end = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    size = np.zeros(count, np.int64)
-    rows = np.arange(len(kept))
-    births = op <= 1
-    begin[objects[births]], size[objects[births]] = rows[births], trace.size[kept][births]
-    end[objects[op == FREE]] = rows[op == FREE]
-    lives = np.where(end < 0, _FOREVER, end - begin)
-    served = ~failed
-    result: dict[int, int] = {}
-    for wanted in sizes.tolist():
-        near = served & (size == wanted)
-        if not near.any():
-            near = served & (size * NEAR >= wanted) & (size <= wanted * NEAR)
-        result[wanted] = int(np.quantile(lives[near], SHARE, method="higher")) if near.any() else 0
+class _Served(NamedTuple):
+    """Served objects in the order of their sizes: size in bytes, birth and death, `_FOREVER` if never freed.
+
+    `peak_bytes` is the largest sum of live requested bytes of all of them.
+    """
+
+    size: NDArray[np.int64]
+    birth: NDArray[np.int64]
+    death: NDArray[np.int64]
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, trace: Trace, kept: NDArray[np.intp], failed: NDArray[np.bool_]) -> _Served:
+        """Served objects of a trace, with rows of `kept` as birth and death; `failed` are the objects that were not."""
+        objects, op = trace.objects()[0][kept], trace.op[kept]
+        count = len(failed)
+        birth, death, size = np.zeros(count, np.int64), np.full(count, _FOREVER), np.zeros(count, np.int64)
+        rows, births = np.arange(len(kept)), op <= CALLOC
+        birth[objects[births]], size[objects[births]] = rows[births], trace.size[kept][births]
+        death[objects[op == FREE]] = rows[op == FREE]
+        served = np.flatnonzero(~failed)
+        served = served[np.argsort(size[served], kind="stable")]
+        return cls(size[served], birth[served], death[served], int(served_live_bytes(trace).max()))
+
+    def like(self, wanted: int) -> NDArray[np.int64]:
+        """Indices of the objects of `wanted` bytes and, if they are fewer than `NEAREST`, of those nearest in size."""
+        begin, end = (int(np.searchsorted(self.size, wanted, side)) for side in ("left", "right"))
+        below = np.arange(max(begin - NEAREST, 0), begin)
+        others = np.concatenate([below, np.arange(end, min(end + NEAREST, len(self.size)))])
+        distance = np.abs(np.log(np.maximum(self.size[others], 1) / wanted))
+        nearest = others[np.argsort(distance, kind="stable")][: max(NEAREST - (end - begin), 0)]
+        return np.concatenate([np.arange(begin, end), nearest])
+
+    def lives(self, wanted: int, asked: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Calls that each failed request of `wanted` bytes lives, made before the calls `asked`, in order."""
+        same = self.like(wanted)
+        if not len(same):
+            return np.zeros(len(asked), np.int64)
+        life = _calls_between(self.birth[same], self.death[same])
+        estimate = int(np.quantile(life, SHARE, method="higher"))
+        result = np.full(len(asked), estimate)
+        if np.count_nonzero(self.size[same] == wanted) >= NEAREST:
+            return result
+        most = max(_most_at_once(self.birth[same], self.death[same]), self.peak_bytes // wanted)
+        result[: max(len(asked) - most, 0)] = np.minimum(estimate, asked[most:] - asked[: max(len(asked) - most, 0)])
+        return result
+
+
+def _calls_between(birth: NDArray[np.int64], death: NDArray[np.int64]) -> NDArray[np.int64]:
+    result: NDArray[np.int64] = np.where(death == _FOREVER, _FOREVER, death - birth)
+    return result
+
+
+def _most_at_once(birth: NDArray[np.int64], death: NDArray[np.int64]) -> int:
+    """How many of some objects are live at once at most."""
+    moments = np.concatenate([birth, death])
+    change = np.repeat([1, -1], len(birth))
+    return int(np.cumsum(change[np.lexsort((change, moments))]).max())
+
+
+def _lives_of(trace: Trace, kept: NDArray[np.intp], failed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Calls that each failed request lives, from served objects of its size or the nearest, int64[failed requests]."""
+    asked = np.flatnonzero(trace.failed[kept])
+    sizes, served = trace.size[kept][asked], _Served.of(trace, kept, failed)
+    result = np.zeros(len(asked), np.int64)
+    for wanted in np.unique(sizes).tolist():
+        of_size = np.flatnonzero(sizes == wanted)
+        result[of_size] = served.lives(wanted, asked[of_size])
     return result
 
 
@@ -229,11 +325,11 @@ def _in_words(lives: NDArray[np.int64], life: int | None) -> str:
     if life is not None:
         return f"each for {life:,} calls" if life else "each freed at once"
     if not lives.any():
-        return "each freed at once, as no served object has their size"
+        return "each freed at once, as no request was served"
     finite = lives[lives < _FOREVER]
     if not len(finite):
-        return "each to the end, as most served objects of their sizes"
+        return "each to the end, as most served objects of their sizes or the nearest"
     low, high = int(finite.min()), int(finite.max())
     to_end = len(lives) - len(finite)
     words = f"each for {low:,} calls" if low == high else f"for {low:,} to {high:,} calls"
-    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes"
+    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes or the nearest"

@@ -52,7 +52,8 @@ class Trace:
         align: uint32, alignment asked for in bytes, a power of two; 0 is the allocator's default.
         low: uint8, 1 where the request has low priority; a heap with a `reserve` may refuse it for that.
         failed: uint8, 1 on a malloc or calloc that failed when it was recorded. Its object is in the trace as if it had
-            been served; `heapwright._traces.failures` says for how long it lives.
+            been served; `heapwright._traces.failures` says for how long it lives. 2 if the request was a realloc,
+            and its object lives as long as the one that should have been resized.
         phase: uint16, index into `phases`; all 0 where the file names none.
         site: uint32, index into `sites`; all 0 where the file names none.
         phases: names of the phases; ``("",)`` where the file names none.

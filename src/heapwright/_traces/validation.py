@@ -171,10 +171,13 @@ def _row_faults(columns: Columns, _: PrecedingCalls) -> Iterator[_Fault]:
     if "low" in columns:
         yield _outside(columns, "low", 1, "must be 0, or 1 for low priority", "low priority that is none")
     if "failed" in columns:
-        yield _outside(columns, "failed", 1, "must be 0, or 1 for a failed request", "failed that is not 0 or 1")
+        yield _outside(columns, "failed", 2, "must be 0, or 1 or 2 for a failed request", "failed that is not 0 to 2")
         allocates = (op == MALLOC) | (op == CALLOC)
-        rows = np.flatnonzero((filled(columns["failed"], 0) == 1) & ~allocates)
-        yield _Fault(rows, lambda row: "failed 1; only a malloc or calloc fails", "failed of a realloc or free")
+        rows = np.flatnonzero((filled(columns["failed"], 0) > 0) & ~allocates)
+        failed = columns["failed"]
+        yield _Fault(
+            rows, lambda row: f"failed {failed[row]}; only a malloc or calloc fails", "failed of a realloc or free"
+        )
     ts = filled(columns["ts_us"], 0)
     bad_time = (ts < -1) | (ts > np.iinfo(np.int64).max)
     yield _Fault(np.flatnonzero(bad_time), lambda row: f"ts_us {ts[row]}; must be 0 or more, or -1", "time below -1")

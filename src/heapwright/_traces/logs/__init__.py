@@ -153,7 +153,7 @@ def import_log(
     format_ = format_of(Path(path), format_name, patterns)
     read = Reading(Source(Path(path), elf=elf_of(elf, format_), heap=heap), format_)
     known = {ARENA: str(arena)} if arena and read.history.failed else {}
-    trace = with_life(read.history.trace(read.name, read.metadata | known), failed_life)
+    trace = with_life(read.history.trace(read.name, read.metadata | known), failed_life, read.history.failed_resizes)
     return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
 

@@ -37,6 +37,7 @@ class LogHistory:
         caveats: limits of what the log records, in words; readers add to it.
         arena: bytes of the heap, if the log reports them; else 0.
         skipped: lines or records that should have been calls but are not valid.
+        failed_resizes: numbers of the objects of failed reallocs, and of the objects that they should have resized.
         failed: requests that failed; `peak_bytes` and `peak_objects` leave them out.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
@@ -56,6 +57,7 @@ class LogHistory:
         self.caveats: list[str] = []
         self.skipped = self.arena = self.failed = 0
         self.peak_bytes = self.peak_objects = 0
+        self.failed_resizes: list[tuple[int, int]] = []
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})
         self._rows_before = 0
@@ -239,6 +241,8 @@ class LogHistory:
         """Put the object of `begin_resize` at its new address; 0 if the realloc failed, or freed it."""
         if not pointer:
             if size:
+                if block is not None and block != LEFT_OUT and size <= MAX_SIZE:
+                    self.failed_resizes.append((self._next_number, block >> 32))
                 self.fail(size)
                 self.cancel_resize(old, block)
             elif block is not None:

@@ -85,7 +85,7 @@ def follow_log(
         read = Reading(source, result)
         imported = read.write(output)
         if read.history.failed:
-            imported = rewritten(with_life(Trace.read(output)), output, read)
+            imported = rewritten(with_life(Trace.read(output), None, read.history.failed_resizes), output, read)
     kept.unlink()
     return imported
 
