@@ -141,7 +141,7 @@ def test_a_slab_line_of_zephyr_has_blocks_of_whole_alignments(tmp_path: Path) ->
 def test_openthreads_heap_ends_at_what_its_offsets_reach() -> None:
     large = Trace.from_columns(op=[0] * 80, id=range(80), size=[1000] * 80, name="large")
     (part,) = hw.fit(large, "tlsf", platform="openthread").options
-    assert "OpenThread accepts 64,512 bytes at most" in part.counts
+    assert "OpenThread accepts 65,528 bytes at most" in part.counts
 
 
 def test_the_command_prints_the_lines_below_its_table_and_in_json(tmp_path: Path) -> None:
@@ -203,3 +203,13 @@ def test_the_page_of_a_generated_heap_has_its_size_as_the_option(tmp_path: Path)
     generate_for(platforms()["freertos"], hw.zoo("tlsf"), tmp_path, "net", about)
     page = (tmp_path / "net_README.md").read_text()
     assert "\n    #define configTOTAL_HEAP_SIZE ((size_t)20000)\n" in page.partition("## Build it")[0]
+
+
+def test_a_recommendation_is_also_the_option_of_the_system_that_has_the_current_heap(tmp_path: Path) -> None:
+    packets().write(tmp_path / "p.parquet")
+    words = ["explore", str(tmp_path / "p.parquet"), "-o", str(tmp_path / "s.duckdb"), "--strategy", "random"]
+    words += ["--limit", "5", "--long-run", "0", "--current", "freertos-heap4"]
+    assert CliRunner().invoke(heapwright, words).exit_code == 0
+    against = ["pareto", str(tmp_path / "s.duckdb"), "--against", "freertos-heap4"]
+    printed = CliRunner().invoke(heapwright, against).stdout
+    assert "FreeRTOSConfig.h: #define configTOTAL_HEAP_SIZE ((size_t)" in printed
