@@ -7,8 +7,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import originals
 import pytest
 from click.testing import CliRunner
+from platform_builds import fetched
+from tool_requirements import programs_of_32_bits
 
 import heapwright as hw
 from heapwright._cli import heapwright
@@ -190,6 +193,17 @@ def test_what_shorter_records_would_save_is_replayed() -> None:
     short = trace.select(np.arange(len(trace)), size=np.where(trace.size == 16717, 4096 + 333, trace.size))
     then = hw.fit(short, "tlsf").reserve_bytes
     assert f"recommended size {then:,} B in place of {fit.reserve_bytes:,}" in line
+
+
+def test_the_buffer_of_mbed_tls_is_sized_by_its_own_allocator() -> None:
+    """Its sources serve the trace in the buffer that is printed; each object has 32 bytes of header."""
+    programs_of_32_bits(compiler="gcc")
+    heap = f"mbedtls-buffer={fetched(originals.mbedtls)}"
+    fit = hw.fit(sessions(16717, 4429), heap, platform="mbedtls")
+    assert fit.smallest_arena_bytes is not None and fit.reserve_bytes is not None
+    assert 3 * (16717 + 4429) <= fit.smallest_arena_bytes - 6 * 32 < 3 * (16717 + 4429) + 128
+    assert fit.options[0].lines[0] == f"static unsigned char tls_memory[{fit.reserve_bytes}];"
+    assert hw.replay(sessions(16717, 4429), heap, arena=fit.reserve_bytes).metrics["failed"] == 0
 
 
 def test_large_objects_that_are_no_records_are_not_called_so() -> None:
