@@ -80,11 +80,11 @@ def test_every_platform_with_a_size_option_is_in_the_table_with_its_sources() ->
 
 def test_the_heap_that_a_system_has_now_counts_as_its_option_does() -> None:
     """heap_4's arena has 16 bytes that ucHeap has not, lwIP's 28 (tests/heaps/test_originals.py)."""
-    heap4 = hw.fit(packets(), "freertos-heap4")
+    heap4 = hw.fit(packets(), "freertos-heap4", platform="auto")
     assert heap4.reserve_bytes is not None
     (part,) = heap4.options
     assert part.lines == (f"#define configTOTAL_HEAP_SIZE ((size_t){heap4.reserve_bytes - 16})",)
-    lwip = hw.fit(packets(), "lwip-mem")
+    lwip = hw.fit(packets(), "lwip-mem", platform="auto")
     assert lwip.reserve_bytes is not None
     assert lwip.options[0].lines == (f"#define MEM_SIZE {lwip.reserve_bytes - 28}",)
 

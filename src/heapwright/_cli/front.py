@@ -123,11 +123,11 @@ def _print_decision(
 
 def _print_option(decision: Decision) -> None:
     """Print the reserve as an option of the system whose heap is the current one, if that is known."""
-    from heapwright._api.sizes import option_lines
-
     current = next((other.heap.label for other in decision.others if other.why == "yours"), None)
     if current is None or decision.reserve_bytes is None:
         return
+    from heapwright._api.sizes import option_lines
+
     heap = current if decision.keep else decision.pick.label
     part = option_lines(current, heap, decision.reserve_bytes)
     if part is not None:

@@ -60,14 +60,6 @@ def fit_regions(traces: Sequence[Trace], heaps: Sequence[str], regions: tuple[in
         print_sentences([f"Best: {_contents(traces[0], best, regions)}."])
 
 
-def is_in_memories(heap: str) -> bool:
-    """Whether a heap is a recipe in several memories."""
-    from heapwright import _api as api
-
-    found = api.find_heap(heap)
-    return not isinstance(found, api.ForeignHeap) and bool(found.recipe.memory)
-
-
 def fit_memories(trace: Trace, heap: str, as_json: bool) -> None:
     """Print what each memory of a recipe in several takes on a trace."""
     from heapwright import _api as api
