@@ -81,11 +81,13 @@ void __wrap_memp_free(memp_t type, void *pointer)
 
 #else
 
-/* The call site is the pool: an address in its descriptor, memp_TCP_PCB and the like, which the program's ELF file names. */
+/* The call site is the pool: an address in its descriptor, memp_TCP_PCB and the like, which the program's ELF file
+ * names. */
 void *__wrap_memp_malloc(memp_t type)
 {
     void *pointer = __real_memp_malloc(type);
-    trace_allocated(pointer, TRACE_MALLOC, (uint32_t)memp_pools[type]->size, (uint32_t)(uintptr_t)memp_pools[type] + 2u);
+    trace_allocated(pointer, TRACE_MALLOC, (uint32_t)memp_pools[type]->size,
+                    (uint32_t)(uintptr_t)memp_pools[type] + 2u);
     return pointer;
 }
 
