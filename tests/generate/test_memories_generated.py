@@ -216,7 +216,6 @@ def test_the_command_tells_the_metrics_of_each_memory(file: Path) -> None:
     ("words", "told"),
     [
         (["replay", str(BROKER), "--arena", "9000", "--heap"], "its memories have sizes of their own"),
-        (["fit", str(BROKER), "--heap"], "lies in several memories (fast, external)"),
         (["prove"], "lies in several memories (fast, external)"),
         (["measure"], "lies in several memories (fast, external)"),
         (["generate", "--evidence", str(BROKER), "-o", "out"], "lies in several memories (fast, external)"),

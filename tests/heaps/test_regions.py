@@ -58,6 +58,9 @@ def test_the_command_prints_the_best_order_first(tmp_path: Path) -> None:
     words = ["fit", str(tmp_path / "t.parquet"), "--heap", HEAP, "--regions", "4520,3110"]
     printed = CliRunner().invoke(heapwright, words).stdout
     assert "4,520 then 3,110" in printed.splitlines()[3]
+    assert "In the order 3,110, then 4,520 requests fail." in printed
+    failing = CliRunner().invoke(heapwright, [*words[:-1], "4520,300"])
+    assert "No order serves the trace" in failing.stdout
     assert "Best: 4,520 holds 40 objects of 100 to 100 B; 3,110 holds 1 objects of 3,060 to 3,060 B." in " ".join(
         printed.split()
     )

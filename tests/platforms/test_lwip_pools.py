@@ -72,13 +72,28 @@ def test_lwip_serves_the_recorded_load_with_the_written_options_and_not_with_muc
         assert ("400 received" in said) == served
 
 
-def test_sizes_alone_are_a_guess_and_say_which_other_pools_they_may_be() -> None:
+def connections() -> Trace:
     """Three connections of 156 bytes, as lwIP has them for IPv4 on 32 bits, with segments and packets."""
-    sizes = [156] * 3 + [16] * 8 + [1532] * 12 + [700, 300]
+    sizes = [156] * 3 + [40] * 2 + [32] + [16] * 8 + [1532] * 12 + [700, 300]
     live = range(len(sizes))
-    trace = Trace.from_columns(
-        op=[0] * len(sizes) + [3] * len(sizes), id=[*live, *live], size=[*sizes, *[0] * len(sizes)], name="guessed"
-    )
+    op, size = [0] * len(sizes) + [3] * len(sizes), [*sizes, *[0] * len(sizes)]
+    return Trace.from_columns(op=op, id=[*live, *live], size=size, name="guessed")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_lwips_own_checks_accept_the_lines_of_every_pool(suite: str, tmp_path: Path) -> None:
+    """src/core/init.c stops at numbers that TCP, timers or reassembly cannot do with."""
+    programs_of_32_bits(compiler="gcc")
+    lwip = fetched(lambda: originals.lwip(suite))
+    hw.generate("tlsf", tmp_path, platform="lwip", memp=connections())
+    options = "#define NO_SYS 1\n#define LWIP_NETCONN 0\n#define LWIP_SOCKET 0\n#define MEM_ALIGNMENT 4\n"
+    (tmp_path / "lwipopts.h").write_text(f'{options}#include "app_lwip_pools.h"\n')
+    folders: list[str | Path] = [f"-I{tmp_path}", f"-I{BOARDS / 'lwip'}", "-isystem", lwip / "include"]
+    run(["gcc", "-m32", "-w", "-c", *folders, lwip / "core/init.c", lwip / "core/memp.c"], tmp_path)
+
+
+def test_sizes_alone_are_a_guess_and_say_which_other_pools_they_may_be() -> None:
+    trace = connections()
     pools = {pool.name: pool for pool in pools_of(trace)}
     assert pools["TCP_PCB"].most == 3 and not any(pool.certain for pool in pools.values())
     assert "PBUF" in pools["TCP_SEG"].others and pools["TCP_SEG"].most == 8

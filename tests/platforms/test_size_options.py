@@ -7,8 +7,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import originals
 import pytest
 from click.testing import CliRunner
+from platform_builds import fetched
+from tool_requirements import programs_of_32_bits
 
 import heapwright as hw
 from heapwright._cli import heapwright
@@ -77,11 +80,11 @@ def test_every_platform_with_a_size_option_is_in_the_table_with_its_sources() ->
 
 def test_the_heap_that_a_system_has_now_counts_as_its_option_does() -> None:
     """heap_4's arena has 16 bytes that ucHeap has not, lwIP's 28 (tests/heaps/test_originals.py)."""
-    heap4 = hw.fit(packets(), "freertos-heap4")
+    heap4 = hw.fit(packets(), "freertos-heap4", platform="auto")
     assert heap4.reserve_bytes is not None
     (part,) = heap4.options
     assert part.lines == (f"#define configTOTAL_HEAP_SIZE ((size_t){heap4.reserve_bytes - 16})",)
-    lwip = hw.fit(packets(), "lwip-mem")
+    lwip = hw.fit(packets(), "lwip-mem", platform="auto")
     assert lwip.reserve_bytes is not None
     assert lwip.options[0].lines == (f"#define MEM_SIZE {lwip.reserve_bytes - 28}",)
 
@@ -141,7 +144,7 @@ def test_a_slab_line_of_zephyr_has_blocks_of_whole_alignments(tmp_path: Path) ->
 def test_openthreads_heap_ends_at_what_its_offsets_reach() -> None:
     large = Trace.from_columns(op=[0] * 80, id=range(80), size=[1000] * 80, name="large")
     (part,) = hw.fit(large, "tlsf", platform="openthread").options
-    assert "OpenThread accepts 64,512 bytes at most" in part.counts
+    assert "OpenThread accepts 65,528 bytes at most" in part.counts
 
 
 def test_the_command_prints_the_lines_below_its_table_and_in_json(tmp_path: Path) -> None:
@@ -192,6 +195,17 @@ def test_what_shorter_records_would_save_is_replayed() -> None:
     assert f"recommended size {then:,} B in place of {fit.reserve_bytes:,}" in line
 
 
+def test_the_buffer_of_mbed_tls_is_sized_by_its_own_allocator() -> None:
+    """Its sources serve the trace in the buffer that is printed; each object has 32 bytes of header."""
+    programs_of_32_bits(compiler="gcc")
+    heap = f"mbedtls-buffer={fetched(originals.mbedtls)}"
+    fit = hw.fit(sessions(16717, 4429), heap, platform="mbedtls")
+    assert fit.smallest_arena_bytes is not None and fit.reserve_bytes is not None
+    assert 3 * (16717 + 4429) <= fit.smallest_arena_bytes - 6 * 32 < 3 * (16717 + 4429) + 128
+    assert fit.options[0].lines[0] == f"static unsigned char tls_memory[{fit.reserve_bytes}];"
+    assert hw.replay(sessions(16717, 4429), heap, arena=fit.reserve_bytes).metrics["failed"] == 0
+
+
 def test_large_objects_that_are_no_records_are_not_called_so() -> None:
     parts = hw.fit(sessions(16384, 20000), "tlsf", platform="esp-idf").options
     assert [part.file for part in parts] == ["at the start of app_main"]
@@ -203,3 +217,13 @@ def test_the_page_of_a_generated_heap_has_its_size_as_the_option(tmp_path: Path)
     generate_for(platforms()["freertos"], hw.zoo("tlsf"), tmp_path, "net", about)
     page = (tmp_path / "net_README.md").read_text()
     assert "\n    #define configTOTAL_HEAP_SIZE ((size_t)20000)\n" in page.partition("## Build it")[0]
+
+
+def test_a_recommendation_is_also_the_option_of_the_system_that_has_the_current_heap(tmp_path: Path) -> None:
+    packets().write(tmp_path / "p.parquet")
+    words = ["explore", str(tmp_path / "p.parquet"), "-o", str(tmp_path / "s.duckdb"), "--strategy", "random"]
+    words += ["--limit", "5", "--long-run", "0", "--current", "freertos-heap4"]
+    assert CliRunner().invoke(heapwright, words).exit_code == 0
+    against = ["pareto", str(tmp_path / "s.duckdb"), "--against", "freertos-heap4"]
+    printed = CliRunner().invoke(heapwright, against).stdout
+    assert "FreeRTOSConfig.h: #define configTOTAL_HEAP_SIZE ((size_t)" in printed

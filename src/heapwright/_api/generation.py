@@ -119,7 +119,6 @@ def generate(
     """
     from heapwright._generate.emit import Banner, Extras
     from heapwright._generate.emit import generate as write
-    from heapwright._heaps.system_sizes import write_lwip_header
     from heapwright._measure.boards.levels import cost_of_checks
     from heapwright._platforms.catalogue import platform as find_platform
     from heapwright._platforms.files import generate_for, raised, recipe_for
@@ -144,6 +143,8 @@ def generate(
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
             recipe = into.aligned(recipe)
             if pooled := [trace_of(item, repair) for item in listed(memp)]:
+                from heapwright._heaps.system_sizes import write_lwip_header
+
                 files.append(write_lwip_header(recipe, pooled, Path(output), prefix))
         if result.study is not None and result.study.caveat:
             notes(result.study.caveat)

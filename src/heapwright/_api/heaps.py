@@ -354,16 +354,14 @@ def fit(
             trace gives it.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
-        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; None for that of the
-            trace's log or the heap, if only one has it.
+        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; "auto" for that of
+            the trace's log or the heap, if only one has it. None for no options.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
     from heapwright._heaps.heaps import fit_each
-    from heapwright._heaps.system_sizes import Sizing, sizes_in_options
-    from heapwright._platforms.size_options import options_of
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
     from heapwright._traces.failures import with_life
@@ -375,7 +373,10 @@ def fit(
         load = load_of(trace)
         return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
 
-    system = options_of(platform) if platform is not None else None
+    if platform is not None:
+        from heapwright._heaps.system_sizes import Sizing, sizes_in_options, system_of
+
+        system = system_of(platform)
     requested, others, result = (
         requested_heaps(heaps, word_size),
         [trace_of(item, repair) for item in listed(held_out)],
@@ -389,7 +390,7 @@ def fit(
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
         for label, key in requested.each:
             of_heap = Fit.of(trace, label, fitted[key], len(made), grown)
-            if of_heap.reserve_bytes is not None:
+            if platform is not None and of_heap.reserve_bytes is not None:
                 sizing = Sizing(trace, others, requested.heaps[key], of_heap.reserve_bytes, scaled)
                 of_heap = replace(of_heap, options=sizes_in_options(system, sizing))
             result.append(of_heap)

@@ -21,7 +21,6 @@ from heapwright._cli.options import (
 from heapwright._cli.output import command_line, json_option, note, note_partial, print_json, print_sentences
 from heapwright._cli.pipes import called
 from heapwright._cli.progress import exploration_progress
-from heapwright._cli.regions import pick_data, place_pick, print_pick, require_regions
 
 
 class LongRunSetting(click.ParamType[int]):
@@ -164,6 +163,8 @@ def command(
     requested = api.Options(command=command_line(), **settings)
     recordings = read_traces(traces)
     if regions is not None:
+        from heapwright._cli.regions import pick_data, place_pick, print_pick, require_regions
+
         require_regions(regions)
     space = api.space_for(recordings, space_path, align)
     for trace in recordings:

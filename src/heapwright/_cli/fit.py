@@ -20,7 +20,6 @@ from heapwright._cli.options import (
     word_size_option,
 )
 from heapwright._cli.output import check_errors, json_option, note, print_rows, print_sentences
-from heapwright._cli.regions import fit_memories, fit_regions, is_in_memories
 
 if TYPE_CHECKING:
     from heapwright._api import Fit
@@ -96,9 +95,14 @@ def command(
     for text in (text for trace in recordings for text in trace.notes):
         note(text)
     if regions is not None:
+        from heapwright._cli.regions import fit_regions
+
         fit_regions(recordings, heaps, regions, as_json)
         return
-    if len(recordings) == len(heaps) == 1 and is_in_memories(heaps[0]):
+    recipe = getattr(api.find_heap(heaps[0]), "recipe", None) if len(recordings) == len(heaps) == 1 else None
+    if recipe is not None and recipe.memory:
+        from heapwright._cli.regions import fit_memories
+
         fit_memories(recordings[0], heaps[0], as_json)
         return
     if growth != 1 and live is not None:
@@ -111,7 +115,7 @@ def command(
         copies=copies,
         held_out=read_traces(held_out),
         word_size=word_size,
-        platform=platform,
+        platform=platform or "auto",
     )
     assert isinstance(result, list)
     check_errors(result)

@@ -115,9 +115,23 @@ def _print_decision(
         print_sentences([str(error)])
         return None
     print_sentences(decision.sentences())
+    _print_option(decision)
     click.echo()
     print_side_by_side(decision)
     return decision
+
+
+def _print_option(decision: Decision) -> None:
+    """Print the reserve as an option of the system whose heap is the current one, if that is known."""
+    current = next((other.heap.label for other in decision.others if other.why == "yours"), None)
+    if current is None or decision.reserve_bytes is None:
+        return
+    from heapwright._api.sizes import option_lines
+
+    heap = current if decision.keep else decision.pick.label
+    part = option_lines(current, heap, decision.reserve_bytes)
+    if part is not None:
+        print_sentences([f"{part.file}: {' '.join(part.lines)} (it counts {part.counts.partition('it counts ')[2]})."])
 
 
 def _contents(

@@ -58,14 +58,8 @@ def fit_regions(traces: Sequence[Trace], heaps: Sequence[str], regions: tuple[in
         print_sentences([f"No order serves the trace: at best {best.failed:,} requests fail."])
     else:
         print_sentences([f"Best: {_contents(traces[0], best, regions)}."])
-
-
-def is_in_memories(heap: str) -> bool:
-    """Whether a heap is a recipe in several memories."""
-    from heapwright import _api as api
-
-    found = api.find_heap(heap)
-    return not isinstance(found, api.ForeignHeap) and bool(found.recipe.memory)
+        serving = {placement.order for placement in placements if not placement.failed}
+        _print_failing(sorted({placement.order for placement in placements} - serving), names)
 
 
 def fit_memories(trace: Trace, heap: str, as_json: bool) -> None:
@@ -143,9 +137,14 @@ def print_pick(placed: PickInRegions) -> None:
     )
     for name, fewest in pick.passed_over[:1]:
         print_sentences([f"{name} comes first, but at best {fewest:,} requests fail there."])
-    for item in pick.orders_that_fail:
-        print_sentences([f"In the order {', then '.join(names[at] for at in item)} requests fail."])
+    _print_failing(pick.orders_that_fail, names)
     print_sentences([f"heapwright generate {placed.path} -o heap writes it, with one memory for each region."])
+
+
+def _print_failing(orders: Sequence[tuple[int, ...]], names: Sequence[str]) -> None:
+    """Print the orders of the regions in which requests fail, whatever the first takes."""
+    for order in orders:
+        print_sentences([f"In the order {', then '.join(names[at] for at in order)} requests fail."])
 
 
 def pick_data(placed: PickInRegions) -> dict[str, Any]:

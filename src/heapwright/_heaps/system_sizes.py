@@ -51,6 +51,15 @@ class Sizing:
         return math.ceil(round(most * MARGIN * self.scaled(self.trace), 6))
 
 
+AUTO = "auto"
+"""The system that the trace's log or the allocator belongs to."""
+
+
+def system_of(name: str) -> SizeOptions | None:
+    """The options of a system; None for `AUTO`. Raises HeapwrightError for an unknown one."""
+    return None if name == AUTO else options_of(name)
+
+
 def sizes_in_options(system: SizeOptions | None, sizing: Sizing) -> tuple[OptionLines, ...]:
     """The option lines of a system for a trace on an allocator: its heap, then its pools, slabs and buffers.
 

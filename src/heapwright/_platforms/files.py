@@ -18,7 +18,6 @@ from heapwright._generate.emit import (
 )
 from heapwright._generate.package import package_files
 from heapwright._platforms.catalogue import hooks
-from heapwright._platforms.size_options import HeapIdentity, size_options
 from heapwright._support.errors import HeapwrightError
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def generate_for(
 
 def _in_options(platform: Platform, recipe: Recipe, reserve: int | None) -> str:
     """The memory to reserve as the platform's options, a paragraph and a block of code; "" if they are not known."""
+    from heapwright._platforms.size_options import HeapIdentity, size_options
+
     options = size_options().get(platform.name) or size_options().get(platform.like or "")
     if reserve is None or options is None:
         return ""
