@@ -118,14 +118,12 @@ def command(
     """
     from heapwright import _api as api
 
-    of_log = bool(patterns) or format_name in LOGS
-    if failed_life is not None and not file.is_dir() and not of_log and format_name is None and api.is_trace(file):
+    is_log = _is_log(file, bool(patterns) or format_name in LOGS, format_name)
+    if failed_life is not None and not is_log and format_name is None and not file.is_dir() and api.is_trace(file):
         _set_life(file, failed_life, output, as_json)
         return
-    is_log = not file.is_dir() and (of_log or (format_name is None and api.is_log(file)))
-    if not is_log and (any((arena, repair, elf, patterns, heap)) or failed_life is not None):
-        options = "--arena, --repair, --elf, --pattern, --heap and --failed-life"
-        raise click.UsageError(f"{options} are for logs of heap calls; leave them out")
+    if not is_log:
+        _reject_log_options(arena, repair, elf, patterns, heap, failed_life)
     if file.is_dir():
         _import_recording(file, output, follow, as_json)
     elif is_log:
@@ -145,6 +143,20 @@ def command(
         raise api.no_pattern_error(file, proposed)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
+
+
+def _is_log(file: Path, requested: bool, format_name: str | None) -> bool:
+    """Whether a file is to be read as a log of heap calls: if that was requested, or it looks like one."""
+    from heapwright import _api as api
+
+    return not file.is_dir() and (requested or (format_name is None and api.is_log(file)))
+
+
+def _reject_log_options(*values: object) -> None:
+    """Raise UsageError if an option was given that only logs of heap calls have."""
+    if any(value is not None and value is not False and value != () for value in values):
+        options = "--arena, --repair, --elf, --pattern, --heap and --failed-life"
+        raise click.UsageError(f"{options} are for logs of heap calls; leave them out")
 
 
 def _set_life(file: Path, failed_life: int, output: Path, as_json: bool) -> None:

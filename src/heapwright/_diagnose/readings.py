@@ -122,20 +122,26 @@ def readings_of(lines: list[str]) -> Readings:
             for pair in row.pairs:
                 _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
             continue
-        text, time = without_time(line)
-        pairs = list(_of_json(text) or _of_line(text))
-        uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
-        seconds = clock.at(time) if uptime is None else uptime
-        if not pairs:
-            memory = _heading(text, memory)
-        if failure := _failure_in(text, number, len(pairs)):
-            result.failures.append(failure)
-            pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
-        beside = {pair.quantity for pair in pairs}
-        for pair in pairs:
-            named = pair if pair.memory or not memory else pair._replace(memory=memory)
-            _add(result, number, seconds, named, beside)
+        memory = _add_line(result, number, line, clock, memory)
     return result
+
+
+def _add_line(result: Readings, number: int, line: str, clock: Clock, memory: str) -> str:
+    """Add what a line of words says; returns the memory that the lines below it are of if they name none."""
+    text, time = without_time(line)
+    pairs = list(_of_json(text) or _of_line(text))
+    uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
+    seconds = clock.at(time) if uptime is None else uptime
+    if not pairs:
+        memory = _heading(text, memory)
+    if failure := _failure_in(text, number, len(pairs)):
+        result.failures.append(failure)
+        pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
+    beside = {pair.quantity for pair in pairs}
+    for pair in pairs:
+        named = pair if pair.memory or not memory else pair._replace(memory=memory)
+        _add(result, number, seconds, named, beside)
+    return memory
 
 
 def _heading(text: str, memory: str) -> str:
