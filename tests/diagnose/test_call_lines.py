@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heapwright._diagnose import _losses
+from heapwright._diagnose.diagnosis import _losses
 from heapwright._diagnose.call_lines import CallLog, call_logs
 
 WORDINGS: dict[str, tuple[list[str], int, int]] = {

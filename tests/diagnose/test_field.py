@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tool_requirements import missing
 
-from heapwright._diagnose import diagnose
+from heapwright._diagnose.diagnosis import diagnose
 from heapwright._diagnose.model import Diagnosis
 from heapwright._heaps.heaps import resolve
 from heapwright._support.errors import HeapwrightError

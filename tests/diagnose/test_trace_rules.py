@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heapwright._diagnose import diagnose
+from heapwright._diagnose.diagnosis import diagnose
 from heapwright._diagnose.model import Diagnosis
 from heapwright._diagnose.trials import at_final_size, with_pool
 from heapwright._heaps.heaps import RecipeHeap, resolve

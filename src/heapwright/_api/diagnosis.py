@@ -40,7 +40,7 @@ def diagnose(
     that cure it (with the bytes that each takes by replay, if there is a trace), and what to record next.
     docs/diagnose.md has the rules. Raises HeapwrightError if a file is nothing of that.
     """
-    from heapwright._diagnose import diagnose as of_files
+    from heapwright._diagnose.diagnosis import diagnose as of_files
 
     heaps: list[Heap] = list(requested_heaps(heap).heaps.values())
     sources: list[Path | Trace] = []
