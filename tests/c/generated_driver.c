@@ -5,9 +5,9 @@
  * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
  * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
  * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority; with -DSITES the top byte of an
- * alignment is the class of call sites, and each call's object is printed on the first stdout line as its address in the
- * arena, 0 where there is none. On stderr: peak, requests refused, blocks in use, the checker's answer, and the number
- * of broken objects.
+ * alignment is the class of call sites, and each call's object is printed on the first stdout line as its address in
+ * the arena, 0 where there is none. On stderr: peak, requests refused, blocks in use, the checker's answer, and the
+ * number of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>

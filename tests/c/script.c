@@ -5,8 +5,8 @@
  * HEAP holds the arena's size (uint32_t) and a struct hw_policy. Calls are lines such as "malloc a 16",
  * "aligned_alloc b 64 16", "realloc a 40", "free a"; objects are named by one letter. For each call a line is written:
  * "refused" where it returned NULL, and |offset:size:state| for every block, the offset counted from the end of the
- * control data and the regions. States: the object's letter, "." free, "~" cached, "v" last remainder. Objects that move are
- * reached through references in front of the arena; a heap that moves an object must not change its bytes.
+ * control data and the regions. States: the object's letter, "." free, "~" cached, "v" last remainder. Objects that
+ * move are reached through references in front of the arena; a heap that moves an object must not change its bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

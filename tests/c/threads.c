@@ -5,8 +5,8 @@
  *     threads resizes   one thread resizes and replaces a thousand objects, and the heap does not grow
  *     threads refusals  all is filled and freed, and half of it is served again, by each function that allocates
  *
- * After the last thread has ended nothing may be in use. Built with -fsanitize=thread, races are reported, too. CACHED says
- * that the heap has caches of threads, of at most CACHED bytes each.
+ * After the last thread has ended nothing may be in use. Built with -fsanitize=thread, races are reported, too. CACHED
+ * says that the heap has caches of threads, of at most CACHED bytes each.
  */
 #include "app_heap.h"
 

@@ -4,10 +4,10 @@
  *
  * HEAPS is as for fuzz.c; each heap is damaged TIMES times, in states that a random program left it in. The arena lies
  * between pages that may not be touched, further than any address in it leads. Any answer will do, but each look must
- * come back, without a step outside. Two things are left as they are, which check.h takes on trust: without checks the word that
- * holds where the arena ends, and whole heaps whose handles are with the caller. The last line has how many were
- * damaged, of how many the checker says so, the most metadata accesses of one look for each byte of the arena, and the
- * most microseconds of CPU time that one took.
+ * come back, without a step outside. Two things are left as they are, which check.h takes on trust: without checks the
+ * word that holds where the arena ends, and whole heaps whose handles are with the caller. The last line has how many
+ * were damaged, of how many the checker says so, the most metadata accesses of one look for each byte of the arena, and
+ * the most microseconds of CPU time that one took.
  */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -143,7 +143,7 @@ class Names:
             taken |= {self.constants[expr.named] for expr in group}
 
     def _by_base(self, constants: Iterable[c.Named]) -> dict[str, list[c.Named]]:
-        """The constants by their names while no pools disagree. Constants of one address have one name, a pool's first."""
+        """The constants by their names while no pools disagree. Constants at one address share one, a pool's first."""
         results: dict[str, list[c.Named]] = {}
         addresses: dict[object, list[c.Named]] = {}
         for expr in constants:
