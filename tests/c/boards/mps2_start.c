@@ -1,4 +1,5 @@
-/* mps2_start.c: vectors of a Cortex-M, and what newlib needs of a board: characters out and the way out, by semihosting.
+/* mps2_start.c: vectors of a Cortex-M, and what newlib needs of a board: characters out and the way out, by
+ * semihosting.
  */
 #include <stdint.h>
 #include <stdlib.h>
