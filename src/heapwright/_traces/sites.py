@@ -100,14 +100,13 @@ _SYMBOL = {
     32: [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")],
 }
 _OBJECT, _FUNCTION, _INDIRECT_FUNCTION = 1, 2, 10
+_POOL = b"memp_"
+"""Begins the names of lwIP's pool descriptors, which its hooks record as the call sites of what is of a pool."""
 
 
 @dataclass(frozen=True)
 class _Symbols:
-    """Functions and objects of a file, by address, and the text that holds their names.
-
-    An object is the call site of what the hooks of lwIP record of a pool: its descriptor.
-    """
+    """Functions of a file and the pool descriptors of lwIP, by address, and the text that holds their names."""
 
     functions: NDArray[Any]
     text: bytes
@@ -136,11 +135,12 @@ def _symbols(path: Path) -> _Symbols:
         if table is not None:
             layout = np.dtype(_SYMBOL[elf.elfclass]).newbyteorder("<" if elf.little_endian else ">")
             symbols = np.frombuffer(table.data(), layout)
-            is_function = np.isin(symbols["info"] & 15, [_OBJECT, _FUNCTION, _INDIRECT_FUNCTION]) & (
-                symbols["section"] != 0
-            )
-            functions = symbols[is_function]
-            return _Symbols(functions[np.argsort(functions["value"], kind="stable")], table.stringtable.data())
+            text = table.stringtable.data()
+            is_function = np.isin(symbols["info"] & 15, [_FUNCTION, _INDIRECT_FUNCTION])
+            for at in np.flatnonzero((symbols["info"] & 15) == _OBJECT):
+                is_function[at] = text.startswith(_POOL, int(symbols["name"][at]))
+            functions = symbols[is_function & (symbols["section"] != 0)]
+            return _Symbols(functions[np.argsort(functions["value"], kind="stable")], text)
     return _Symbols(np.zeros(0, _SYMBOL[64]), b"")
 
 
