@@ -108,39 +108,39 @@ static inline uint32_t marked_state(const struct hw_policy *p, const struct hw_p
 
 /* Adds the blocks of one pool to the statistics. */
 static inline void count_blocks(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
-                                struct hw_statistics *told)
+                                struct hw_statistics *stats)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
         if (marked_state(p, pool, h, &block) == HW_BLOCK_USED) {
-            told->used += block.size;
-            told->used_blocks++;
+            stats->used += block.size;
+            stats->used_blocks++;
         } else {
-            told->unused += block.size;
+            stats->unused += block.size;
         }
     }
 }
 
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
-    struct hw_statistics told = {0, 0, 0, 0, 0, 0, 0};
-    told.peak = load4(heap, p->shared_high_at);
+    struct hw_statistics stats = {0, 0, 0, 0, 0, 0, 0};
+    stats.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (!holds_blocks(pool)) {
-            count_lists(p, i, heap, &told);
+            count_lists(p, i, heap, &stats);
         } else if (pool_is_bounded(p, pool, heap)) {
-            count_blocks(p, pool, heap, &told);
-            pool_count_unmarked(pool, heap, &told);
-            HW_ASK(pool, statistics, heap, &told);
+            count_blocks(p, pool, heap, &stats);
+            pool_count_unmarked(pool, heap, &stats);
+            HW_ASK(pool, statistics, heap, &stats);
         }
     }
-    told.largest_free = (uint32_t)hw_largest_free(p, heap, UINT32_MAX);
-    told.refused = load4(heap, p->refused_at);
+    stats.largest_free = (uint32_t)hw_largest_free(p, heap, UINT32_MAX);
+    stats.refused = load4(heap, p->refused_at);
     if (p->checks) {
-        told.misused = load4(heap, p->misused_at);
+        stats.misused = load4(heap, p->misused_at);
     }
-    return told;
+    return stats;
 }
 
 /* ---- the checker ------------------------------------------------------------------------------------------------- */
@@ -148,11 +148,11 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
 /* Whether the counters say what a walk does. */
 static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *h)
 {
-    const struct hw_statistics told = hw_statistics(p, h);
+    const struct hw_statistics stats = hw_statistics(p, h);
     const uint32_t used = load4(h, p->counters_at + HW_COUNT_USED);
     const uint32_t blocks = load4(h, p->counters_at + HW_COUNT_MALLOCS) - load4(h, p->counters_at + HW_COUNT_FREES);
     const uint32_t room = load4(h, p->shared_end_at) - p->spent;
-    return used == told.used && blocks == told.used_blocks && most_used(p, h) <= room;
+    return used == stats.used && blocks == stats.used_blocks && most_used(p, h) <= room;
 }
 
 static inline int hw_check(const struct hw_policy *p, struct hw_heap *heap)

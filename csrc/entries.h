@@ -18,10 +18,10 @@ static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *
 static inline void *hw_malloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t size)
 {
     if (p->counters_at) {
-        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), site)), size);
+        return HW_NOTIFY(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), site)), size);
     }
-    if (tells(p)) {
-        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size), site), size);
+    if (notifies(p)) {
+        return HW_NOTIFY(heap, heap_serve(p, heap, request_for(p, size), site), size);
     }
     return heap_serve(p, heap, request_for(p, size), site);
 }
@@ -32,10 +32,10 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
         return hw_malloc_at(p, heap, 0, size);
     }
     if (p->counters_at) {
-        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), 0)), size);
+        return HW_NOTIFY(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), 0)), size);
     }
-    if (tells(p)) {
-        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size), 0), size);
+    if (notifies(p)) {
+        return HW_NOTIFY(heap, heap_serve(p, heap, request_for(p, size), 0), size);
     }
     return heap_serve(p, heap, request_for(p, size), 0);
 }
@@ -83,7 +83,7 @@ static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void
     }
     const uint32_t at = address_of(p, heap, pointer);
     if (is_usable(p, heap, at)) {
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_FREED(heap, pointer);
         }
         const uint32_t bytes = p->counters_at ? heap_block_bytes(p, heap, at) : 0;
@@ -126,7 +126,7 @@ static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *he
         return counted(p, heap, heap_serve(p, heap, request_for(p, size), site));
     }
     if (may_stay(p)) {
-        return HW_UNTOLD(heap_serve(p, heap, request_for(p, size), site), malloc_at(p, heap, size, site));
+        return HW_SILENT(heap_serve(p, heap, request_for(p, size), site), malloc_at(p, heap, size, site));
     }
     return malloc_at(p, heap, size, site);
 }
@@ -169,7 +169,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     const uint32_t at = address_of(p, heap, pointer);
     if (exceeds(size, HW_MAX_REQUEST)) {
         count_refused(p, heap);
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_REFUSED(heap, size);
         }
         return NULL;
@@ -186,14 +186,14 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             uncount_refused(p, heap, refused);
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
-            if (tells(p)) {
-                return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+            if (notifies(p)) {
+                return HW_NOTIFY_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
             }
             return arena_pointer(heap, resized);
         }
         if (has_one_size(p)) {
             count_refused(p, heap);
-            if (tells(p)) {
+            if (notifies(p)) {
                 HW_REFUSED(heap, size);
             }
             return NULL;
@@ -207,13 +207,13 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
         store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
         mark_end(p, heap, at, size);
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_RESIZED(heap, pointer, pointer, size);
         }
         return pointer;
     }
-    if (may_stay(p) && tells(p)) {
-        (void)HW_TOLD(heap, moved, size);
+    if (may_stay(p) && notifies(p)) {
+        (void)HW_NOTIFY(heap, moved, size);
     }
     if (moved) {
         const uint32_t bytes_kept = smaller(usable_bytes(p, heap, at), (uint32_t)size);
@@ -231,7 +231,7 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
     if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
         exceeds(alignment, HW_MAX_REQUEST / 4u)) {
         count_refused(p, heap);
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_REFUSED(heap, size);
         }
         return NULL;
@@ -240,8 +240,8 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
     if (p->counters_at && at) {
         count_malloc(p, heap, heap_block_bytes(p, heap, at));
     }
-    if (tells(p)) {
-        return HW_TOLD(heap, at ? arena_pointer(heap, at) : NULL, size);
+    if (notifies(p)) {
+        return HW_NOTIFY(heap, at ? arena_pointer(heap, at) : NULL, size);
     }
     return at ? arena_pointer(heap, at) : NULL;
 }
@@ -269,7 +269,7 @@ static inline void *hw_malloc_low(const struct hw_policy *p, struct hw_heap *hea
 {
     if (!leaves_reserve(p, heap, size)) {
         count_refused(p, heap);
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_REFUSED(heap, size);
         }
         return NULL;
@@ -285,7 +285,7 @@ static inline void *hw_realloc_low(const struct hw_policy *p, struct hw_heap *he
     const size_t had = hw_usable_size(p, heap, pointer); /* 0 for an invalid pointer, which realloc detects */
     if (had != 0 && size > had && !leaves_reserve(p, heap, size - had)) {
         count_refused(p, heap);
-        if (tells(p)) {
+        if (notifies(p)) {
             HW_REFUSED(heap, size);
         }
         return NULL;
@@ -295,14 +295,14 @@ static inline void *hw_realloc_low(const struct hw_policy *p, struct hw_heap *he
 
 static inline struct hw_counters hw_counters(const struct hw_policy *p, struct hw_heap *heap)
 {
-    struct hw_counters told = {0, 0, 0, 0, 0};
+    struct hw_counters stats = {0, 0, 0, 0, 0};
     const uint32_t bytes = load4(heap, p->shared_end_at) - p->spent;
-    told.free = bytes - load4(heap, p->counters_at + HW_COUNT_USED);
-    told.least_free = bytes - most_used(p, heap);
-    told.refused = load4(heap, p->refused_at);
-    told.mallocs = load4(heap, p->counters_at + HW_COUNT_MALLOCS);
-    told.frees = load4(heap, p->counters_at + HW_COUNT_FREES);
-    return told;
+    stats.free = bytes - load4(heap, p->counters_at + HW_COUNT_USED);
+    stats.least_free = bytes - most_used(p, heap);
+    stats.refused = load4(heap, p->refused_at);
+    stats.mallocs = load4(heap, p->counters_at + HW_COUNT_MALLOCS);
+    stats.frees = load4(heap, p->counters_at + HW_COUNT_FREES);
+    return stats;
 }
 
 static inline void hw_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)

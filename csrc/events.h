@@ -32,15 +32,15 @@
 
 /* The result of a request, after HW_ALLOCATED() or HW_REFUSED() reported it; the result of a resize, after
  * HW_RESIZED(); and of two equivalent calls the silent one, if any hook is defined: the caller reports then. */
-#ifndef HW_TOLD
-#define HW_TOLD(heap, memory, size) (memory)
-#define HW_TOLD_RESIZED(heap, from, memory, size) (memory)
-#define HW_UNTOLD(untold, told) (told)
+#ifndef HW_NOTIFY
+#define HW_NOTIFY(heap, memory, size) (memory)
+#define HW_NOTIFY_RESIZED(heap, from, memory, size) (memory)
+#define HW_SILENT(silent, notifying) (notifying)
 #endif
 
 /* Whether the heap itself calls the hooks. With thread caches most calls never reach the heap, and threads.h reports
  * them. */
-static inline int tells(const struct hw_policy *p)
+static inline int notifies(const struct hw_policy *p)
 {
     return p->threads != HW_THREADS_CACHED;
 }

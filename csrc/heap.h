@@ -44,7 +44,7 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
 }
 
 /* Serves n bytes from a pool that has nothing at hand: the address of the payload, or 0. */
-static inline uint32_t pool_strive(const struct hw_policy *p, const uint32_t i, struct hw_heap *h, uint32_t n)
+static inline uint32_t pool_search_or_grow(const struct hw_policy *p, const uint32_t i, struct hw_heap *h, uint32_t n)
 {
     const struct hw_pool *pool = &p->pools[i];
     if (pool_searches(pool)) {
@@ -70,8 +70,8 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const uint32_t i, s
         return pool_find_waiting(p, pool, h, size);
     }
     const uint32_t n = (uint32_t)size;
-    const uint32_t hit = pool->at_hand < pool->max_size && n > pool->at_hand ? 0 : pool_hit(pool, h, n);
-    return hit ? hit : pool_strive(p, i, h, n);
+    const uint32_t hit = pool->fast_max < pool->max_size && n > pool->fast_max ? 0 : pool_hit(pool, h, n);
+    return hit ? hit : pool_search_or_grow(p, i, h, n);
 }
 
 /* Goes on where nothing is at hand: the payload, or NULL. */
@@ -94,7 +94,7 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
             flush_ahead(p, pool, h, size);
             if (pool_serves_site(pool, site) && pool_admits(pool, pool->max_size, size)) {
                 const int asked = i == from && i <= p->sited; /* for what is at hand */
-                at = asked ? pool_strive(p, i, h, (uint32_t)size)
+                at = asked ? pool_search_or_grow(p, i, h, (uint32_t)size)
                            : pool_serve(p, i, h, rounded_request(p, from, i, size));
                 if (at) {
                     HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
@@ -112,7 +112,7 @@ HW_HOT void *heap_malloc_sited(const struct hw_policy *p, const uint32_t i, stru
                                uint32_t site)
 {
     const struct hw_pool *pool = &p->pools[i];
-    if (pool_admits(pool, pool->at_hand, size)) {
+    if (pool_admits(pool, pool->fast_max, size)) {
         const uint32_t at = pool_hit(pool, h, (uint32_t)size);
         if (at) {
             HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
@@ -136,7 +136,7 @@ HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t si
             return heap_malloc_from(p, i, h, size, site); /* behind quick lists even what is at hand is less frequent */
         }
         if (holds_blocks(pool)) {
-            if (pool_admits(pool, pool->at_hand, size)) {
+            if (pool_admits(pool, pool->fast_max, size)) {
                 const uint32_t at = pool_hit(pool, h, (uint32_t)size);
                 if (at) {
                     HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);

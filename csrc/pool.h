@@ -325,9 +325,9 @@ static inline int pool_marks_free(const struct hw_pool *pool)
 }
 
 /* Adds free blocks to the statistics that were taken for used ones, because they bear no mark. O(free blocks). */
-static inline void pool_count_unmarked(const struct hw_pool *pool, struct hw_heap *h, struct hw_statistics *told)
+static inline void pool_count_unmarked(const struct hw_pool *pool, struct hw_heap *h, struct hw_statistics *stats)
 {
-    pool->kind == HW_FIXED && !pool->fixed.flags ? count_fixed_lists(&pool->fixed, h, told) : (void)0;
+    pool->kind == HW_FIXED && !pool->fixed.flags ? count_fixed_lists(&pool->fixed, h, stats) : (void)0;
 }
 
 #endif

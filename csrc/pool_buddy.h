@@ -461,10 +461,10 @@ static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
     return 0;
 }
 
-static inline void buddy_statistics(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
+static inline void buddy_statistics(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *stats)
 {
     if (y->region) {
-        told->peak -= y->start + y->region - load4(h, y->high_at);
+        stats->peak -= y->start + y->region - load4(h, y->high_at);
     }
 }
 

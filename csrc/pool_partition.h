@@ -76,7 +76,7 @@ static inline uint32_t partition_find(const struct hw_partition *g, struct hw_he
     const uint32_t count = partitions_for(g, n);
     const uint32_t table = partition_table(g, h);
     struct hw_group group = group_search(g, h, table, count);
-    if (group.first && g->checks >= HW_CHECKS_NEIGHBOURS && !group_may_take(g, h, table, group)) {
+    if (group.first && g->checks >= HW_CHECKS_NEIGHBOURS && !group_link_is_valid(g, h, table, group)) {
         return 0;
     }
     if (group.first) {
@@ -191,7 +191,7 @@ static inline void free_group(const struct hw_partition *g, struct hw_heap *h, u
     const uint32_t top = load4(h, g->top_at);
     uint32_t lower = free_group_before(g, h, table, i);
     if (g->checks >= HW_CHECKS_NEIGHBOURS && lower &&
-        !group_may_take(g, h, table, (struct hw_group){lower, i - lower})) {
+        !group_link_is_valid(g, h, table, (struct hw_group){lower, i - lower})) {
         lower = 0;
     }
     uint32_t upper = i + count;
@@ -203,7 +203,7 @@ static inline void free_group(const struct hw_partition *g, struct hw_heap *h, u
     if (behind & HW_GROUP_USED) {
         upper = 0;
     } else if (g->checks >= HW_CHECKS_NEIGHBOURS &&
-               !group_may_take(g, h, table, (struct hw_group){upper, behind >> 1})) {
+               !group_link_is_valid(g, h, table, (struct hw_group){upper, behind >> 1})) {
         upper = 0;
     }
     release_group(g, h, table, i, count, lower, upper);

@@ -227,7 +227,7 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
             const struct hw_quick *q = &pool->quick;
             const uint32_t block = quick_block(q, most);
             if (block > quick_linear(q) && rounded_request(p, 0, owner, (size_t)most) > (size_t)most) {
-                const uint32_t step = highest_bit(block - 1u) - q->octave_log2; /* as in quick_step() */
+                const uint32_t step = highest_bit(block - 1u) - q->octave_log2;
                 return (block >> step << step) - q->block_header;
             }
         }
@@ -449,12 +449,12 @@ HW_HOT int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t
 
 /* Moves one cached block in the statistics from used, as the walk counted it, to unused. */
 static inline void count_cached(const struct hw_policy *p, const uint32_t quick, struct hw_heap *h, uint32_t at,
-                                uint32_t capacity, struct hw_statistics *told)
+                                uint32_t capacity, struct hw_statistics *stats)
 {
     for (uint32_t i = quick; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            count_listed(told, 1, bytes_with(pool, capacity));
+            count_listed(stats, 1, bytes_with(pool, capacity));
             return;
         }
     }
@@ -462,7 +462,7 @@ static inline void count_cached(const struct hw_policy *p, const uint32_t quick,
 
 /* Adds what the quick lists of a pool hold. O(cached blocks). */
 static inline void count_quick(const struct hw_policy *p, const uint32_t quick, struct hw_heap *h,
-                               struct hw_statistics *told)
+                               struct hw_statistics *stats)
 {
     const struct hw_quick *q = &p->pools[quick].quick;
     const uint32_t end = arena_end(p, h);
@@ -470,14 +470,14 @@ static inline void count_quick(const struct hw_policy *p, const uint32_t quick, 
     for (uint32_t list = 0; list < q->count; list++) {
         uint32_t node = load_link(&q->links, h, quick_head(q, list));
         while (left != 0 && quick_may_list(q, node, p->control, end)) {
-            count_cached(p, quick, h, node, quick_list_capacity(q, list), told);
+            count_cached(p, quick, h, node, quick_list_capacity(q, list), stats);
             left--;
             node = load_link(&q->links, h, node);
         }
         if (q->flush == HW_FLUSH_IDLE) {
             node = load_link(&q->links, h, quick_head(q, quick_older(q, list)));
             while (left != 0 && quick_may_list(q, node, p->control, end)) {
-                count_cached(p, quick, h, node, quick_list_capacity(q, list), told);
+                count_cached(p, quick, h, node, quick_list_capacity(q, list), stats);
                 left--;
                 node = load_link(&q->links, h, node);
             }
@@ -539,9 +539,9 @@ static inline int quick_check(const struct hw_policy *p, const struct hw_quick *
 
 /* Adds what the lists of pool `i` hold to the statistics, where it has lists. O(cached blocks). */
 static inline void count_lists(const struct hw_policy *p, const uint32_t i, struct hw_heap *h,
-                               struct hw_statistics *told)
+                               struct hw_statistics *stats)
 {
-    p->pools[i].kind == HW_QUICK ? count_quick(p, i, h, told) : (void)0;
+    p->pools[i].kind == HW_QUICK ? count_quick(p, i, h, stats) : (void)0;
 }
 
 /* What is broken in the lists of pool `i`, where it has lists; 0 where nothing is. */

@@ -5,11 +5,11 @@
 #include "heapwright.h"
 
 /* Moves blocks, taken for used ones before, to those that are not. */
-static inline void count_listed(struct hw_statistics *told, uint32_t blocks, uint32_t size)
+static inline void count_listed(struct hw_statistics *stats, uint32_t blocks, uint32_t size)
 {
-    told->used -= blocks * size;
-    told->used_blocks -= blocks;
-    told->unused += blocks * size;
+    stats->used -= blocks * size;
+    stats->used_blocks -= blocks;
+    stats->unused += blocks * size;
 }
 
 #endif

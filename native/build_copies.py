@@ -110,7 +110,7 @@ MERGING: dict[str, Fields] = {
     "never": {"coalesce": "HW_NEVER", "boundary_tags": 0, "flag_bits": 1},
 }
 LISTS: dict[str, dict[str, Fields]] = {
-    "list": {"general": {"bins": 0, "victim_up_to": 0, "close_bins": 0}, "pool": {"at_hand": "HW_MAX_REQUEST"}},
+    "list": {"general": {"bins": 0, "victim_up_to": 0, "close_bins": 0}, "pool": {"fast_max": "HW_MAX_REQUEST"}},
     "bins": {"general": {}},
 }
 
@@ -178,7 +178,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
         two->pools[1] = policy->pools[0];
         memset(&two->pools[0], 0, sizeof two->pools[0]);
         two->pools[0].kind = HW_QUICK;
-        two->pools[0].max_size = two->pools[0].at_hand = HW_MAX_REQUEST;
+        two->pools[0].max_size = two->pools[0].fast_max = HW_MAX_REQUEST;
         two->pools[0].quick.links = policy->pools[0].general.links;
         two->pools[0].quick.block_header = policy->pools[0].general.overhead;
         two->pools[0].quick.block_unit_shift = policy->pools[0].general.unit_shift;

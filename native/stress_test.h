@@ -25,7 +25,7 @@ struct loop {
     uint32_t size;
     uint32_t align;
     uint32_t thread;
-    const struct hw_loop *told;
+    const struct hw_loop *loop;
     uint64_t random;
     uint64_t made;   /* calls */
     uint64_t blocks; /* most bytes that live blocks took, with headers */
@@ -58,7 +58,7 @@ static uint64_t weight(const struct loop *l)
 /* Whether an object of this size can come to what is live. */
 static int has_room(const struct loop *l, uint32_t size)
 {
-    return weight(l) + OBJECT + size <= l->told->live;
+    return weight(l) + OBJECT + size <= l->loop->live;
 }
 
 static uint32_t room_of(const struct loop *l)
@@ -136,7 +136,7 @@ static void let_any_go(struct loop *l)
 static void make_room(struct loop *l, uint32_t size, int oldest)
 {
     while (l->objects && (l->objects == room_of(l) || !has_room(l, size))) {
-        l->thread = l->told->kind == HW_LOOP_QUEUE; /* the consumer's */
+        l->thread = l->loop->kind == HW_LOOP_QUEUE; /* the consumer's */
         if (oldest) {
             let_go(l, 0);
         } else {
@@ -167,23 +167,23 @@ static uint32_t youngest(const struct loop *l)
 
 static uint32_t any_size(struct loop *l)
 {
-    const uint32_t size = l->told->sizes[draw(l, l->told->count)];
+    const uint32_t size = l->loop->sizes[draw(l, l->loop->count)];
     return size ? size : 1u;
 }
 
 /* One of the smaller half of the sizes, which are in order, or of the larger. */
 static uint32_t size_of_half(struct loop *l, uint32_t half)
 {
-    const uint32_t middle = l->told->count / 2u;
+    const uint32_t middle = l->loop->count / 2u;
     const uint32_t size =
-        l->told->sizes[half ? middle + draw(l, l->told->count - middle) : draw(l, middle ? middle : 1u)];
+        l->loop->sizes[half ? middle + draw(l, l->loop->count - middle) : draw(l, middle ? middle : 1u)];
     return size ? size : 1u;
 }
 
 /* Resizes an object where that leaves no more live than may be. */
 static void resize(struct loop *l, uint32_t slot, uint32_t size)
 {
-    if (weight(l) - l->replay.objects[slot].size + size <= l->told->live) {
+    if (weight(l) - l->replay.objects[slot].size + size <= l->loop->live) {
         call(l, HW_OP_REALLOC, slot, size, 0);
     }
 }
@@ -216,7 +216,7 @@ static void resize_any(struct loop *l)
         return;
     }
     resize(l, l->live[ring_place(l, draw(l, l->objects))], any_size(l));
-    if (weight(l) > l->told->live / 8u * 7u) {
+    if (weight(l) > l->loop->live / 8u * 7u) {
         let_any_go(l);
     }
 }
@@ -224,7 +224,7 @@ static void resize_any(struct loop *l)
 /* Small objects give way to large ones, and these to small ones again. */
 static void change_phase(struct loop *l)
 {
-    if (l->made / l->told->period % 2u != l->phase) {
+    if (l->made / l->loop->period % 2u != l->phase) {
         l->phase ^= 1u;
     }
     (void)obtain(l, size_of_half(l, l->phase), 0, 0);
@@ -239,9 +239,9 @@ static void queue(struct loop *l)
 /* Sizes drift from half of those of the trace to one and a half of them, and back at once. */
 static void drift(struct loop *l)
 {
-    const uint64_t part = l->made % l->told->period * 1024u / l->told->period;
+    const uint64_t part = l->made % l->loop->period * 1024u / l->loop->period;
     const uint64_t size = any_size(l) * (512u + part) / 1024u + 1u;
-    if (size <= l->told->live / 2u) {
+    if (size <= l->loop->live / 2u) {
         (void)obtain(l, (uint32_t)size, 0, l->phase++ % 2u == 0);
     } else {
         (void)obtain(l, 1u, 0, 0);
@@ -253,7 +253,7 @@ static void saw(struct loop *l)
 {
     const uint32_t size = any_size(l);
     if (l->objects == room_of(l) || !has_room(l, size)) {
-        while (l->objects && weight(l) > l->told->live / 8u) {
+        while (l->objects && weight(l) > l->loop->live / 8u) {
             let_any_go(l);
         }
     }
@@ -288,28 +288,28 @@ static turn *const turns[] = {shrink, grow, resize_any, change_phase, queue, dri
 static int is_flat(const struct loop *l)
 {
     const uint32_t last = l->point;
-    const uint32_t decade = l->told->decade;
-    return last > decade && l->made >= l->told->enough &&
+    const uint32_t decade = l->loop->decade;
+    return last > decade && l->made >= l->loop->enough &&
            l->points.covered[last - 1u].footprint == l->points.covered[last - 1u - decade].footprint;
 }
 
 /* Begins with no object; 0 without memory. */
-static int loop_open(struct loop *l, const struct hw_loop *told)
+static int loop_open(struct loop *l, const struct hw_loop *loop)
 {
     memset(l, 0, sizeof *l);
-    l->told = told;
-    l->random = told->seed * 2u - 1u;
+    l->loop = loop;
+    l->random = loop->seed * 2u - 1u;
     l->calls.count = 1;
-    l->calls.slots = told->objects;
+    l->calls.slots = loop->objects;
     l->calls.op = &l->op;
     l->calls.slot = &l->slot;
     l->calls.size = &l->size;
     l->calls.align = &l->align;
     l->calls.thread = &l->thread;
     l->calls.threads = 2;
-    l->live = calloc(told->objects, sizeof *l->live);
-    l->unused = calloc(told->objects, sizeof *l->unused);
-    for (uint32_t slot = 0; l->unused && slot < told->objects; slot++) {
+    l->live = calloc(loop->objects, sizeof *l->live);
+    l->unused = calloc(loop->objects, sizeof *l->unused);
+    for (uint32_t slot = 0; l->unused && slot < loop->objects; slot++) {
         l->unused[slot] = slot;
     }
     return l->live && l->unused;
@@ -321,18 +321,18 @@ static void loop_close(struct loop *l)
     free(l->unused);
 }
 
-int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
+int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
               const struct hw_points *points, struct hw_endured *endured)
 {
     struct loop l;
-    int failed = loop_open(&l, told) ? 0 : HW_NO_MEMORY;
+    int failed = loop_open(&l, loop) ? 0 : HW_NO_MEMORY;
     l.points = *points;
     if (failed == 0) {
         failed = replay_start(&l.replay, policy, &l.calls, memory, bytes, HW_CHECK_NOTHING, &l.metrics);
     }
     if (failed == 0) {
-        while (l.point < points->count && !(told->at_refusal && l.metrics.failed) && !is_flat(&l)) {
-            turns[told->kind](&l);
+        while (l.point < points->count && !(loop->at_refusal && l.metrics.failed) && !is_flat(&l)) {
+            turns[loop->kind](&l);
         }
         endured->calls = l.made;
         endured->failed = l.metrics.failed;
@@ -344,16 +344,16 @@ int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *
     return failed;
 }
 
-int64_t hw_loop_calls(const struct hw_loop *told, uint64_t calls, const struct hw_written *written)
+int64_t hw_loop_calls(const struct hw_loop *loop, uint64_t calls, const struct hw_written *written)
 {
     struct loop l;
     int64_t made = HW_NO_MEMORY;
-    const int opened = loop_open(&l, told);
+    const int opened = loop_open(&l, loop);
     l.written = written;
-    l.replay.objects = calloc(told->objects, sizeof *l.replay.objects);
+    l.replay.objects = calloc(loop->objects, sizeof *l.replay.objects);
     if (opened && l.replay.objects) {
         while (l.made < calls) {
-            turns[told->kind](&l);
+            turns[loop->kind](&l);
         }
         made = (int64_t)l.made;
     }

@@ -58,7 +58,7 @@ static inline int fixed_block_at(const struct hw_fixed *f, struct hw_heap *h, ui
 /* ---- what a request could have ----------------------------------------------------------------------------------- */
 
 /* Adds the free blocks of a fixed pool whose blocks bear no mark. O(free blocks). */
-static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
+static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *stats)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         const uint32_t most = fixed_blocks(f, h, i);
@@ -68,7 +68,7 @@ static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h
             blocks++;
             node = load_link(&f->links, h, node);
         }
-        count_listed(told, blocks, fixed_stride(f, i));
+        count_listed(stats, blocks, fixed_stride(f, i));
     }
 }
 
@@ -83,14 +83,14 @@ static inline int fixed_has_more(const struct hw_fixed *f, struct hw_heap *h, ui
     return load4(h, f->limit_at) - load4(h, f->high_at) >= blocks * stride;
 }
 
-static inline void fixed_statistics(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
+static inline void fixed_statistics(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *stats)
 {
     if (f->grow) {
-        told->peak += load4(h, f->end_at) - load4(h, f->limit_at);
+        stats->peak += load4(h, f->end_at) - load4(h, f->limit_at);
         return;
     }
     for (uint32_t i = 0; i < f->count; i++) {
-        told->peak -= (f->counts[i] - load4(h, f->carved_at + 4u * i)) * fixed_stride(f, i);
+        stats->peak -= (f->counts[i] - load4(h, f->carved_at + 4u * i)) * fixed_stride(f, i);
     }
 }
 

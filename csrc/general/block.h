@@ -252,7 +252,7 @@ HW_HOT int is_size_within(const struct hw_general *g, uint32_t b, uint32_t size,
 }
 
 /* Whether free blocks are looked at before they are handed out. */
-static inline int is_wary(const struct hw_general *g)
+static inline int checks_links(const struct hw_general *g)
 {
     return g->checks >= HW_CHECKS_NEIGHBOURS;
 }

@@ -104,13 +104,13 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
     return bytes < g->grow_least ? 0 : payload_within(g, bytes);
 }
 
-static inline void general_statistics(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
+static inline void general_statistics(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *stats)
 {
     if (g->top == HW_TOP_BELOW) {
-        told->peak += load4(h, g->top_at) - load4(h, g->limit_at);
+        stats->peak += load4(h, g->top_at) - load4(h, g->limit_at);
     }
     if (g->region) {
-        told->peak -= g->start + g->region - load4(h, g->high_at);
+        stats->peak -= g->start + g->region - load4(h, g->high_at);
     }
 }
 

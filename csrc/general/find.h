@@ -15,7 +15,7 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
         const uint32_t b = node - g->node;
         const uint32_t word = load_word(g, h, b);
         const uint32_t have = word_size(g, word);
-        if (is_wary(g) && !may_take(g, h, g->unsorted_at, b, word)) {
+        if (checks_links(g) && !link_is_valid(g, h, g->unsorted_at, b, word)) {
             return found;
         }
         const uint32_t next = load_link(&g->links, h, node);
@@ -28,7 +28,7 @@ static inline struct hw_found search_unsorted(const struct hw_general *g, struct
             return found;
         }
         list_unlink(g, h, have, g->unsorted_at, node);
-        freelist_file(g, h, b, have);
+        freelist_add(g, h, b, have);
         node = next;
     }
     return found;
@@ -43,8 +43,8 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
     if (g->bins) {
         if (g->bin_linear_bins && !g->bin_round_up) {
             found = bins_exact(g, h, size);
-            if (is_wary(g) && found.b &&
-                (word_size(g, found.word) != size || !may_take(g, h, found.before, found.b, found.word))) {
+            if (checks_links(g) && found.b &&
+                (word_size(g, found.word) != size || !link_is_valid(g, h, found.before, found.b, found.word))) {
                 return 0;
             }
             if (found.b) {

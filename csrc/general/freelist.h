@@ -307,7 +307,7 @@ HW_HOT void list_insert(const struct hw_general *g, struct hw_heap *h, const uin
 }
 
 /* Files a free block in its list. */
-HW_HOT void freelist_file(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+HW_HOT void freelist_add(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     count_free(g, h, 1);
     if (g->bins == 0) {
@@ -340,7 +340,7 @@ HW_HOT void freelist_insert(const struct hw_general *g, struct hw_heap *h, uint3
         list_append(g, h, g->unsorted_at, b + g->node);
         return;
     }
-    freelist_file(g, h, b, size);
+    freelist_add(g, h, b, size);
 }
 
 /* Takes out the free block b, to which the word `before` leads, to be handed out. */
@@ -368,7 +368,7 @@ static inline int is_in_list(const struct hw_general *g, struct hw_heap *h, uint
 
 /* Whether the free block b with this word, to which the word `before` leads, may be taken out of its list: what it says
  * of itself can be, and nothing would be stored but where it is listed. What cannot be is counted. */
-HW_COLD int may_take(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b, uint32_t word)
+HW_COLD int link_is_valid(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t b, uint32_t word)
 {
     if (!is_takeable(g, h, b, word)) {
         return 0;

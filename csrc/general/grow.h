@@ -65,7 +65,7 @@ static inline uint32_t extend_last(const struct hw_general *g, struct hw_heap *h
     if (had > size || load4(h, g->limit_at) - b < size) {
         return 0;
     }
-    if (is_wary(g) && !may_merge(g, h, b, had)) {
+    if (checks_links(g) && !may_merge(g, h, b, had)) {
         return 0;
     }
     freelist_remove(g, h, b, had);

@@ -37,7 +37,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
         if (!merges_with(g, h, next_word)) {
             break;
         }
-        if (is_wary(g) && !may_take(g, h, b + g->node, b + size, next_word)) {
+        if (checks_links(g) && !link_is_valid(g, h, b + g->node, b + size, next_word)) {
             break;
         }
         if (g->free_list != HW_IMPLICIT) {
@@ -50,7 +50,7 @@ static inline uint32_t merge_following(const struct hw_general *g, struct hw_hea
     if (size == had && !joins_top) {
         return word;
     }
-    if (joins_top && is_wary(g) && !may_take(g, h, before, b, word)) {
+    if (joins_top && checks_links(g) && !link_is_valid(g, h, before, b, word)) {
         return word;
     }
     if (joins_top) {
@@ -87,7 +87,7 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
             if (!merges_with(g, h, next_word)) {
                 break;
             }
-            if (is_wary(g) && !may_merge(g, h, next, word_size(g, next_word))) {
+            if (checks_links(g) && !may_merge(g, h, next, word_size(g, next_word))) {
                 break;
             }
             freelist_remove(g, h, next, word_size(g, next_word));

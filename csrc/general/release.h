@@ -21,7 +21,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     HW_ASSERT(next == 0 || next >= node + size);
     if (next == node + size) {
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
-        if (merges(g, h, next_size) && (!is_wary(g) || may_take(g, h, before, b + size, load_word(g, h, b + size)))) {
+        if (merges(g, h, next_size) && (!checks_links(g) || link_is_valid(g, h, before, b + size, load_word(g, h, b + size)))) {
             list_unlink(g, h, next_size, before, next);
             note_block_gone(h, g->overhead);
             size += next_size;
@@ -32,7 +32,7 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     if (before_lower) {
         const uint32_t lower_size = word_size(g, load_word(g, h, before - g->node));
         if (before + lower_size == node && merges(g, h, lower_size) &&
-            (!is_wary(g) || is_takeable(g, h, before - g->node, load_word(g, h, before - g->node)))) {
+            (!checks_links(g) || is_takeable(g, h, before - g->node, load_word(g, h, before - g->node)))) {
             lower = before;
             b = lower - g->node;
             size += lower_size;
@@ -85,7 +85,7 @@ HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32
     }
     const uint32_t size = word_size(g, next_word);
     HW_ASSERT(size >= g->min_block);
-    if (is_wary(g) && !may_merge(g, h, next, size)) {
+    if (checks_links(g) && !may_merge(g, h, next, size)) {
         return 0;
     }
     freelist_remove(g, h, next, size);
@@ -113,7 +113,7 @@ HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, ui
         size = b - previous;
     }
     HW_ASSERT(size >= g->min_block && size <= b - g->start);
-    if (is_wary(g) && !may_merge(g, h, b - size, size)) {
+    if (checks_links(g) && !may_merge(g, h, b - size, size)) {
         return 0;
     }
     if (!g->keep_place) {

@@ -26,7 +26,7 @@ HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32
 static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
                                       uint32_t size)
 {
-    if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
+    if (checks_links(g) && !link_is_valid(g, h, found.before, found.b, found.word)) {
         return 0;
     }
     const uint32_t whole = word_size(g, found.word);
@@ -64,7 +64,7 @@ HW_HOT uint32_t take_first(const struct hw_general *g, struct hw_heap *h, uint32
     }
     const uint32_t b = node - g->node;
     const uint32_t word = word_in_bin(g, h, b, size);
-    if (is_wary(g) && (word_size(g, word) != size || !may_take(g, h, head, b, word))) {
+    if (checks_links(g) && (word_size(g, word) != size || !link_is_valid(g, h, head, b, word))) {
         return 0;
     }
     list_unlink(g, h, size, head, node);

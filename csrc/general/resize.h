@@ -64,7 +64,7 @@ static inline uint32_t free_behind(const struct hw_general *g, struct hw_heap *h
         return 0;
     }
     const uint32_t word = load_word(g, h, end);
-    if (is_wary(g) && (word & HW_USED) == 0 && !may_merge(g, h, end, word_size(g, word))) {
+    if (checks_links(g) && (word & HW_USED) == 0 && !may_merge(g, h, end, word_size(g, word))) {
         return 0;
     }
     return word & HW_USED ? 0 : word_size(g, word);
@@ -77,7 +77,7 @@ static inline uint32_t free_ahead(const struct hw_general *g, struct hw_heap *h,
         return 0;
     }
     const uint32_t size = size_before(g, h, b);
-    if (is_wary(g) && size != 0 && !may_merge(g, h, b - size, size)) {
+    if (checks_links(g) && size != 0 && !may_merge(g, h, b - size, size)) {
         return 0;
     }
     return size;

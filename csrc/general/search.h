@@ -138,7 +138,7 @@ static inline struct hw_found list_in_turn(const struct hw_general *g, struct hw
         if (load_link(&g->links, h, node) == 0) {
             return found; /* the only one: it is at the end */
         }
-        if (is_wary(g) && !may_take(g, h, head, node - g->node, word)) {
+        if (checks_links(g) && !link_is_valid(g, h, head, node - g->node, word)) {
             return found;
         }
         tried = node;

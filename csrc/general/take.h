@@ -91,7 +91,7 @@ HW_HOT uint32_t take_whole(const struct hw_general *g, struct hw_heap *h, struct
 /* Hands out what a request needs of a free block. */
 HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_found found, uint32_t size)
 {
-    if (is_wary(g) && !may_take(g, h, found.before, found.b, found.word)) {
+    if (checks_links(g) && !link_is_valid(g, h, found.before, found.b, found.word)) {
         return 0;
     }
     HW_ASSERT((found.word & HW_USED) == 0);

@@ -58,12 +58,12 @@ static inline uint32_t partition_uncovered(const struct hw_partition *g, struct 
     return (g->most + 1u - partition_number(g, load4(h, g->high_at))) * (g->partition + g->descriptor);
 }
 
-static inline void partition_statistics(const struct hw_partition *g, struct hw_heap *h, struct hw_statistics *told)
+static inline void partition_statistics(const struct hw_partition *g, struct hw_heap *h, struct hw_statistics *stats)
 {
     if (g->grow) {
-        told->peak += load4(h, g->end_at) - load4(h, g->limit_at);
+        stats->peak += load4(h, g->end_at) - load4(h, g->limit_at);
     } else {
-        told->peak -= partition_uncovered(g, h);
+        stats->peak -= partition_uncovered(g, h);
     }
 }
 

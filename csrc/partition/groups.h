@@ -229,7 +229,7 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
 
 /* Whether the group that a list links to is free, has the expected number of partitions, and is linked back to;
  * otherwise counts damage. */
-HW_COLD int group_may_take(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group)
+HW_COLD int group_link_is_valid(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group)
 {
     const uint32_t top = load4(h, g->top_at);
     if (group.first != 0 && group.first <= top && group.count != 0 && group.count <= top + 1u - group.first &&

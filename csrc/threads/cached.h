@@ -39,7 +39,7 @@ HW_HOT void *cache_take(const struct hw_policy *p, struct hw_heap *heap, const s
         const uint32_t list = cache_list_for(p, (uint32_t)request_for(p, size));
         const uint32_t at = cache_pop(heap, cache_head(t->cache, list));
         if (at) {
-            return HW_TOLD(heap, arena_pointer(heap, at), size);
+            return HW_NOTIFY(heap, arena_pointer(heap, at), size);
         }
     }
     return NULL;
@@ -52,7 +52,7 @@ static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *
     if (memory) {
         return memory;
     }
-    return HW_TOLD(heap, malloc_beyond_cache(p, heap, t, size), size);
+    return HW_NOTIFY(heap, malloc_beyond_cache(p, heap, t, size), size);
 }
 
 static inline void *hw_cached_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
@@ -180,7 +180,7 @@ static inline void *move_cached(const struct hw_policy *p, struct hw_heap *heap,
     const uint32_t had = heap_capacity(p, heap, from);
     copy_payload(copy_step(p->align, 0), heap, to, from, had < size ? had : (uint32_t)size);
     accept_moved(p, heap, t->cache, from);
-    return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, to), size);
+    return HW_NOTIFY_RESIZED(heap, pointer, arena_pointer(heap, to), size);
 }
 
 static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
@@ -189,7 +189,7 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
         return hw_cached_malloc(p, heap, size);
     }
     if (p->checks == 0 && is_cached_size(p, size) && fits_as_it_is(p, heap, pointer, size)) {
-        return HW_TOLD_RESIZED(heap, pointer, pointer, size);
+        return HW_NOTIFY_RESIZED(heap, pointer, pointer, size);
     }
     struct hw_thread *t = HW_THREAD(heap);
     void *resized = p->checks ? NULL : move_cached(p, heap, t, pointer, size);
@@ -201,7 +201,7 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
     do {
         resized = hw_realloc(p, heap, pointer, size);
     } while (resized == NULL && cache_yields(p, heap, t, refused));
-    (void)HW_TOLD_RESIZED(heap, pointer, resized, size);
+    (void)HW_NOTIFY_RESIZED(heap, pointer, resized, size);
     depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
     return resized;
@@ -222,7 +222,7 @@ static inline void *hw_cached_aligned_alloc(const struct hw_policy *p, struct hw
     } while (memory == NULL && cache_yields(p, heap, t, refused));
     depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
-    return HW_TOLD(heap, memory, size);
+    return HW_NOTIFY(heap, memory, size);
 }
 
 static inline int hw_cached_check(const struct hw_policy *p, struct hw_heap *heap)

@@ -272,20 +272,20 @@ static inline uint32_t count_list(const struct hw_policy *p, struct hw_heap *h, 
 
 static inline int check_depot(const struct hw_policy *p, struct hw_heap *h)
 {
-    const uint32_t told = load4(h, p->depot_at);
+    const uint32_t stats = load4(h, p->depot_at);
     uint32_t bytes = 0;
-    if (!depot_may_hold(p, h, told)) {
+    if (!depot_may_hold(p, h, stats)) {
         return HW_BROKEN_QUICK;
     }
     for (uint32_t list = 0; list < p->cache.count; list++) {
         const uint32_t capacity = cache_capacity(&p->cache, list);
-        const uint32_t blocks = count_list(p, h, list, depot_head(p, list), told / capacity);
+        const uint32_t blocks = count_list(p, h, list, depot_head(p, list), stats / capacity);
         if (blocks == UINT32_MAX) {
             return HW_BROKEN_QUICK;
         }
         bytes += blocks * capacity;
     }
-    return bytes == told ? 0 : HW_BROKEN_QUICK;
+    return bytes == stats ? 0 : HW_BROKEN_QUICK;
 }
 
 static inline int check_cache(const struct hw_policy *p, struct hw_heap *h, uint32_t cache)

@@ -103,9 +103,9 @@ static inline int hw_locked_next_block(const struct hw_policy *p, struct hw_heap
 static inline struct hw_statistics hw_locked_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     const uintptr_t key = HW_LOCK(heap);
-    const struct hw_statistics told = hw_statistics(p, heap);
+    const struct hw_statistics stats = hw_statistics(p, heap);
     HW_UNLOCK(heap, key);
-    return told;
+    return stats;
 }
 
 static inline size_t hw_locked_largest_free(const struct hw_policy *p, struct hw_heap *heap, uint32_t looks)
@@ -126,9 +126,9 @@ static inline void hw_locked_flush(const struct hw_policy *p, struct hw_heap *he
 static inline struct hw_counters hw_locked_counters(const struct hw_policy *p, struct hw_heap *heap)
 {
     const uintptr_t key = HW_LOCK(heap);
-    const struct hw_counters told = hw_counters(p, heap);
+    const struct hw_counters stats = hw_counters(p, heap);
     HW_UNLOCK(heap, key);
-    return told;
+    return stats;
 }
 
 static inline void hw_locked_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)

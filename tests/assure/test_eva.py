@@ -37,7 +37,7 @@ EVERYWHERE = {
 ALARMS = {
     "first-fit-fast-free": EVERYWHERE,
     "drr-proposed": EVERYWHERE,
-    "tlsf": EVERYWHERE | {("bin_of", "shift"), ("freelist_file", "shift")},
+    "tlsf": EVERYWHERE | {("bin_of", "shift"), ("freelist_add", "shift")},
     "binary-buddy": EVERYWHERE | {("order_size", "shift"), ("lowest_bit", "zero bits")},
 }
 

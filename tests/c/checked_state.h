@@ -106,7 +106,7 @@ static uint32_t descriptors_of(struct checked *c, const struct hw_pool *pool, co
 }
 
 /* Blocks lie in the arena and do not overlap; the accounts agree with them. */
-static void check_walk(struct checked *c, const struct hw_statistics *told)
+static void check_walk(struct checked *c, const struct hw_statistics *stats)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
     uint32_t headers = 0;
@@ -131,7 +131,7 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
     }
     expect(c, headers == c->heap.header_bytes, "header bytes differ from the walk", (long)headers);
     expect(c, used == c->count, "used blocks are not the live objects", (long)used);
-    expect(c, told->used_blocks == used, "statistics and walk differ", (long)told->used_blocks);
+    expect(c, stats->used_blocks == used, "statistics and walk differ", (long)stats->used_blocks);
 }
 
 /* Whether a search may miss a block that is large enough: bins that are rounded up, a search that ends early, and an
@@ -150,10 +150,10 @@ static int serves_largest(const struct hw_pool *pool)
 }
 
 /* A request of what is reported as free is served where nothing but its own pool's search decides. */
-static void check_largest_free(struct checked *c, const struct hw_statistics *told)
+static void check_largest_free(struct checked *c, const struct hw_statistics *stats)
 {
     const struct hw_pool *pool = &c->policy->pools[0];
-    const uint32_t n = told->largest_free;
+    const uint32_t n = stats->largest_free;
     if (pool->kind == HW_QUICK || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
         return;
     }
@@ -181,10 +181,10 @@ static int fills_arena(const struct checked *c)
 }
 
 /* The same for objects that move: room is all that is not in use. */
-static void check_room(struct checked *c, const struct hw_statistics *told)
+static void check_room(struct checked *c, const struct hw_statistics *stats)
 {
     void **reference = (void **)(void *)c->heap.base - 3u * (MOST_OBJECTS + 1u);
-    const uint32_t n = told->largest_free;
+    const uint32_t n = stats->largest_free;
     if (!moves(c) || n == 0 || n < c->policy->pools[0].min_size || n > c->policy->pools[0].max_size) {
         return;
     }
@@ -200,22 +200,22 @@ static void check_room(struct checked *c, const struct hw_statistics *told)
 
 static void check_statistics(struct checked *c)
 {
-    const struct hw_statistics told = hw_statistics(c->policy, &c->heap);
-    expect(c, told.refused == c->refused, "refused requests are miscounted", (long)told.refused);
-    expect(c, told.misused == c->misused, "invalid pointers are miscounted", (long)told.misused);
-    expect(c, told.peak >= c->peak, "the peak decreased", (long)told.peak);
-    expect(c, told.peak == c->uncovered + c->heap.covered_bytes, "the peak is not what blocks covered",
-           (long)told.peak);
-    expect(c, told.used + told.unused <= told.peak - c->uncovered || fills_arena(c), "more in blocks than was covered",
-           (long)told.used);
-    c->peak = told.peak;
-    check_walk(c, &told);
+    const struct hw_statistics stats = hw_statistics(c->policy, &c->heap);
+    expect(c, stats.refused == c->refused, "refused requests are miscounted", (long)stats.refused);
+    expect(c, stats.misused == c->misused, "invalid pointers are miscounted", (long)stats.misused);
+    expect(c, stats.peak >= c->peak, "the peak decreased", (long)stats.peak);
+    expect(c, stats.peak == c->uncovered + c->heap.covered_bytes, "the peak is not what blocks covered",
+           (long)stats.peak);
+    expect(c, stats.used + stats.unused <= stats.peak - c->uncovered || fills_arena(c), "more in blocks than was covered",
+           (long)stats.used);
+    c->peak = stats.peak;
+    check_walk(c, &stats);
     const size_t all = hw_largest_free(c->policy, &c->heap, UINT32_MAX);
     const size_t few = hw_largest_free(c->policy, &c->heap, 4);
-    expect(c, all == told.largest_free, "the largest block that is found is not that of the walk", (long)all);
+    expect(c, all == stats.largest_free, "the largest block that is found is not that of the walk", (long)all);
     expect(c, few <= all, "among the first few is a larger block than among all", (long)few);
-    check_largest_free(c, &told);
-    check_room(c, &told);
+    check_largest_free(c, &stats);
+    check_room(c, &stats);
 }
 
 #endif

@@ -258,10 +258,10 @@ static void look_at_all(void)
             live++;
         }
     }
-    const struct app_statistics told = app_statistics(heap);
-    expect(told.used_blocks == live, "the number of blocks in use");
-    expect(told.refused == refused, "the number of refused requests");
-    expect(told.peak <= arena_bytes, "the peak lies within the arena");
+    const struct app_statistics stats = app_statistics(heap);
+    expect(stats.used_blocks == live, "the number of blocks in use");
+    expect(stats.refused == refused, "the number of refused requests");
+    expect(stats.peak <= arena_bytes, "the peak lies within the arena");
 }
 
 static void play(void)

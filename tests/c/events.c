@@ -21,7 +21,7 @@ struct object {
 };
 
 static _Alignas(4096) unsigned char arena[2][ARENA_BYTES];
-static struct object had[OBJECTS], told[OBJECTS];
+static struct object had[OBJECTS], stats[OBJECTS];
 static unsigned long allocated, freed, resized, refused, misused, failures;
 static uint32_t state = 7;
 
@@ -46,19 +46,19 @@ static struct object *find(struct object *objects, const void *pointer)
 void told_allocated(const void *pointer, size_t size)
 {
     allocated++;
-    *find(told, NULL) = (struct object){pointer, size};
+    *find(stats, NULL) = (struct object){pointer, size};
 }
 
 void told_resized(const void *from, const void *pointer, size_t size)
 {
     resized++;
-    *find(told, from) = (struct object){pointer, size};
+    *find(stats, from) = (struct object){pointer, size};
 }
 
 void told_freed(const void *pointer)
 {
     freed++;
-    find(told, pointer)->pointer = NULL;
+    find(stats, pointer)->pointer = NULL;
 }
 
 void told_refused(size_t size)
@@ -82,7 +82,7 @@ static uint32_t random_below(uint32_t bound)
 
 static void expect_told(const struct object *object)
 {
-    const struct object *same = find(told, object->pointer);
+    const struct object *same = find(stats, object->pointer);
     expect(same->pointer == object->pointer && same->size == object->size, "an object is reported as it is");
 }
 
@@ -135,7 +135,7 @@ int main(void)
         app_free(heap, (void *)had[i].pointer);
     }
     for (unsigned i = 0; i < OBJECTS; i++) {
-        expect(told[i].pointer == NULL, "what is reported is freed in the end");
+        expect(stats[i].pointer == NULL, "what is reported is freed in the end");
     }
     expect(!app_owns(heap, arena[0]) && !app_owns(heap, arena[0] + ARENA_BYTES), "the heap's own data is no object");
     expect(allocated == freed && resized > 50u && refused > 100u, "there was something to report");

@@ -121,16 +121,16 @@ static void perform(const struct call *call, struct object *objects)
 /* What is reported without a walk has to be what the walk finds. */
 static void expect_walk(void)
 {
-    const struct app_statistics told = app_statistics(heap);
+    const struct app_statistics stats = app_statistics(heap);
     const size_t few = app_largest_free(heap, 4);
-    broken += app_largest_free(heap, UINT32_MAX) != told.largest_free || few > told.largest_free;
-    short_of_largest += few != told.largest_free;
+    broken += app_largest_free(heap, UINT32_MAX) != stats.largest_free || few > stats.largest_free;
+    short_of_largest += few != stats.largest_free;
     looked++;
 #ifdef COUNTERS
     const struct app_counters counted = app_counters(heap);
     const struct app_counters start = counted_at_start;
-    broken += start.free - counted.free != told.used || counted.refused != told.refused;
-    broken += counted.mallocs - counted.frees != told.used_blocks || counted.least_free > counted.free;
+    broken += start.free - counted.free != stats.used || counted.refused != stats.refused;
+    broken += counted.mallocs - counted.frees != stats.used_blocks || counted.least_free > counted.free;
     least_free = counted.free < least_free ? counted.free : least_free;
     broken += counted.least_free > least_free;
 #endif
@@ -166,12 +166,12 @@ int main(int argc, char **argv)
             expect_walk();
         }
     }
-    const struct app_statistics told = app_statistics(heap);
+    const struct app_statistics stats = app_statistics(heap);
     if (getenv("LOOKS")) {
         printf("%u %u\n", looked, short_of_largest);
     }
-    fprintf(stderr, "%lu %lu %lu %d %u\n", (unsigned long)told.peak, told.refused + unaligned,
-            (unsigned long)told.used_blocks, app_check(heap), broken);
+    fprintf(stderr, "%lu %lu %lu %d %u\n", (unsigned long)stats.peak, stats.refused + unaligned,
+            (unsigned long)stats.used_blocks, app_check(heap), broken);
     fwrite(arena, 1, strtoull(argv[3], NULL, 10), stdout);
     free(memory);
     forget_calls(calls);

@@ -71,15 +71,15 @@ static void perform(const struct call *call, struct object *object, uint32_t slo
 
 static void tell(const struct object *object, const size_t *sizes)
 {
-    uint32_t told[2] = {0, 0};
-    for (uint32_t k = 0; k < 2u && object->bytes && told[0] == 0; k++) {
+    uint32_t stats[2] = {0, 0};
+    for (uint32_t k = 0; k < 2u && object->bytes && stats[0] == 0; k++) {
         const uintptr_t at = (uintptr_t)object->bytes - (uintptr_t)memories[k];
         if (at < sizes[k]) {
-            told[0] = k + 1u;
-            told[1] = (uint32_t)at;
+            stats[0] = k + 1u;
+            stats[1] = (uint32_t)at;
         }
     }
-    fwrite(told, sizeof told, 1, stdout);
+    fwrite(stats, sizeof stats, 1, stdout);
 }
 
 #ifdef BEHIND

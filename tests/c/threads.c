@@ -259,8 +259,8 @@ int main(int argc, char **argv)
     expect(app_cached_bytes(heap) == 0, "threads that end give back their caches");
 #endif
     expect(app_check(heap) == 0, "the heap's invariants hold at the end");
-    const struct app_statistics told = app_statistics(heap);
-    expect(told.used == 0 && told.used_blocks == 0, "nothing is in use once all threads have ended");
-    printf("peak %lu, refused %lu\n", (unsigned long)told.peak, (unsigned long)told.refused);
+    const struct app_statistics stats = app_statistics(heap);
+    expect(stats.used == 0 && stats.used_blocks == 0, "nothing is in use once all threads have ended");
+    printf("peak %lu, refused %lu\n", (unsigned long)stats.peak, (unsigned long)stats.refused);
     return 0;
 }

@@ -146,7 +146,7 @@ def test_maps_of_counted_classes() -> None:
     }
     assert pool["fixed"]["size_map"] == [0, 0, 1, 2, 2, 2, 3, 3, 3, 3], "0 bytes, up to 8, up to 16, ... up to 72"
     assert pool["fixed"]["region_map"] == [0] * 3 + [1] * 4 + [2] * 20 + [3] * 9
-    assert pool["at_hand"] == 68, "no map is queried for more"
+    assert pool["fast_max"] == 68, "no map is queried for more"
 
 
 def test_maps_in_which_classes_end_within_a_step() -> None:
@@ -176,7 +176,7 @@ def test_maps_in_which_classes_end_within_a_step() -> None:
 def test_few_classes_and_those_that_grow_have_no_map(pool: dict[str, Any]) -> None:
     result = heap(pool)["pools"][0]
     assert some(result["fixed"], "mapped size_map") == {"mapped": 0, "size_map": []}
-    assert result["at_hand"] == MAX_REQUEST
+    assert result["fast_max"] == MAX_REQUEST
 
 
 def test_classes_that_double_need_no_map_of_sizes() -> None:

@@ -64,7 +64,7 @@ def core_sources() -> tuple[tuple[str, str], ...]:
 
 def defined(shared: bool) -> frozenset[str]:
     """The HW_ names that a generated heap takes as defined; ``shared``: one whose threads have caches."""
-    names = ("ASSERT", "MISUSED", "SECRET", "TOLD", *EVENTS, *(["SHARED"] if shared else []))
+    names = ("ASSERT", "MISUSED", "SECRET", "NOTIFY", *EVENTS, *(["SHARED"] if shared else []))
     return frozenset(f"HW_{name}" for name in names)
 
 

@@ -295,7 +295,7 @@ class _Packed:
                     "kind": pool.number,
                     "min_size": pool.min_size,
                     "max_size": largest,
-                    "at_hand": min(largest, pool.largest_at_hand(self.geometry)),
+                    "fast_max": min(largest, pool.largest_on_fast_path(self.geometry)),
                     "last": int(index == last),
                     "cached": int(kept),
                     "site": classes.index(pool.sites) + 1 if pool.sites else 0,

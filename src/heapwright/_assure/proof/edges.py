@@ -37,7 +37,7 @@ def edge_sizes(recipe: Recipe, values: Mapping[str, Any], arenas: Sequence[int])
     """
     edges = {1, *_BEYOND}
     for pool, policy in zip(recipe.pools, values["pools"], strict=True):
-        edges |= {pool.min_size, pool.max_size or MAX_REQUEST, policy["at_hand"]}
+        edges |= {pool.min_size, pool.max_size or MAX_REQUEST, policy["fast_max"]}
         edges.update(pool.edges(policy[pool.kind]))
     edges |= {remaining // part for arena in arenas for remaining in [arena - values["fixed_end"]] for part in (1, 2)}
     near = {edge + step for edge in edges for step in (-1, 0, 1)}

@@ -59,12 +59,12 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 
 {% if not moving %}
 #if !defined({{ upper }}_ALLOCATED) && !defined({{ upper }}_RESIZED) && !defined({{ upper }}_REFUSED)
-#define {{ upper }}_TOLD(heap, memory, size) (memory)
-{% if "_TOLD_RESIZED(" in functions %}
-#define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) (memory)
+#define {{ upper }}_NOTIFY(heap, memory, size) (memory)
+{% if "_NOTIFY_RESIZED(" in functions %}
+#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) (memory)
 {% endif %}
-{% if "_UNTOLD(" in functions %}
-#define {{ upper }}_UNTOLD(untold, told) (told)
+{% if "_SILENT(" in functions %}
+#define {{ upper }}_SILENT(silent, notifying) (notifying)
 {% endif %}
 #endif
 {% endif %}
@@ -96,17 +96,17 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 
 {% if not moving %}
-#ifndef {{ upper }}_TOLD
-#define {{ upper }}_TOLD(heap, memory, size) {{ prefix }}_told(heap, NULL, memory, size)
-{% if "_TOLD_RESIZED(" in functions %}
-#define {{ upper }}_TOLD_RESIZED(heap, from, memory, size) {{ prefix }}_told(heap, from, memory, size)
+#ifndef {{ upper }}_NOTIFY
+#define {{ upper }}_NOTIFY(heap, memory, size) {{ prefix }}_notify(heap, NULL, memory, size)
+{% if "_NOTIFY_RESIZED(" in functions %}
+#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) {{ prefix }}_notify(heap, from, memory, size)
 {% endif %}
-{% if "_UNTOLD(" in functions %}
-#define {{ upper }}_UNTOLD(untold, told) (untold)
+{% if "_SILENT(" in functions %}
+#define {{ upper }}_SILENT(silent, notifying) (silent)
 {% endif %}
 
 /* Calls the hook for what a request got, the object at `from` if it is not NULL, and returns that. */
-static inline void *{{ prefix }}_told(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
+static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
 {
     (void)heap; /* hooks may look at what they like */
     (void)size;

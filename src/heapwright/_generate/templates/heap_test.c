@@ -160,9 +160,9 @@ static void test_random_calls(struct {{ prefix }}_heap *heap)
     {{ prefix }}_release_thread(heap);
     expect({{ prefix }}_cached_bytes(heap) == 0, "no cache holds anything once its thread has given it back");
 {% endif %}
-    const struct {{ prefix }}_statistics told = {{ prefix }}_statistics(heap);
-    expect(told.used == 0 && told.used_blocks == 0, "nothing is in use after all is freed");
-    expect(told.peak <= ARENA_BYTES, "the peak lies within the arena");
+    const struct {{ prefix }}_statistics stats = {{ prefix }}_statistics(heap);
+    expect(stats.used == 0 && stats.used_blocks == 0, "nothing is in use after all is freed");
+    expect(stats.peak <= ARENA_BYTES, "the peak lies within the arena");
 }
 
 static void test_impossible_requests(struct {{ prefix }}_heap *heap)

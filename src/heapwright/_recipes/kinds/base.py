@@ -102,7 +102,7 @@ class BasePool(Table):
         """The largest request that it is offered: no block of a larger one is within its reach."""
         return MAX_REQUEST
 
-    def largest_at_hand(self, geometry: Geometry) -> int:
+    def largest_on_fast_path(self, geometry: Geometry) -> int:
         """The largest request for which a block may be at hand."""
         return MAX_REQUEST
 

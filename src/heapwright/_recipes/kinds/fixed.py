@@ -50,8 +50,8 @@ class Fixed(BasePool):
     def largest_served(self, geometry: Geometry) -> int:
         return round_up(max(self.sizes), geometry.align)
 
-    def largest_at_hand(self, geometry: Geometry) -> int:
-        return self.largest_served(geometry) if self._is_mapped else super().largest_at_hand(geometry)
+    def largest_on_fast_path(self, geometry: Geometry) -> int:
+        return self.largest_served(geometry) if self._is_mapped else super().largest_on_fast_path(geometry)
 
     # ---- rules
 

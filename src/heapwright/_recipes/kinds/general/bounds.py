@@ -235,8 +235,8 @@ def take_thresholds(laid_out: Any, checks: bool) -> Thresholds:
         general.split_least = 0
     small = None
     if not checks and _is_cut_for_requests(laid_out):
-        small = int(laid_out.at_hand)
-        laid_out.at_hand, general.victim_up_to = 0, 1
+        small = int(laid_out.fast_max)
+        laid_out.fast_max, general.victim_up_to = 0, 1
     return Thresholds(int(split), 1 if merges_all else int(merge), small)
 
 
@@ -246,4 +246,4 @@ def _is_cut_for_requests(laid_out: Any) -> bool:
     if not general.victim_up_to or general.powers:
         return False
     block = max(round_up(general.victim_up_to + general.overhead, 1 << general.unit_shift), general.min_block)
-    return bool(laid_out.at_hand == block - general.overhead)
+    return bool(laid_out.fast_max == block - general.overhead)

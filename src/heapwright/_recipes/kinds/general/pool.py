@@ -60,7 +60,7 @@ class General(GeneralKeys):
         largest = 1 << log2(reach - 1) if self.round_to == "power-of-two" else reach - self.unit
         return min(MAX_REQUEST, max(0, largest - self.overhead(geometry)))
 
-    def largest_at_hand(self, geometry: Geometry) -> int:
+    def largest_on_fast_path(self, geometry: Geometry) -> int:
         """The largest request that is cut from the last remainder, if there is one."""
         return self.capacity_for(self.victim_up_to, geometry) if self.victim_up_to else MAX_REQUEST
 
@@ -458,7 +458,7 @@ class General(GeneralKeys):
 
     def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
         bounds.put_thresholds(self, laid_out)
-        laid_out.at_hand = min(laid_out.max_size, self.largest_at_hand(geometry))
+        laid_out.fast_max = min(laid_out.max_size, self.largest_on_fast_path(geometry))
 
     @classmethod
     def take_thresholds(cls, laid_out: Any, checks: bool) -> Thresholds:
