@@ -96,7 +96,15 @@ def test_a_request_that_failed_is_kept(line: str) -> None:
 
 
 def test_failures_are_served_for_as_long_as_objects_of_their_size_live() -> None:
-    lines = ["hw+ 0x1000 50", "hw+ 0x2000 700", "hw+ 0x0 700", "hw- 0x2000", "hw+ 0x3000 9", "hw- 0x3000"]
+    lines = [
+        "hw+ 0x1000 50",
+        *["hw+ 0x2000 700", "hw- 0x2000"] * 9,
+        "hw+ 0x2000 700",
+        "hw+ 0x0 700",
+        "hw- 0x2000",
+        "hw+ 0x3000 9",
+        "hw- 0x3000",
+    ]
     log = only(lines)
     served, recorded = log.trace("t", serve=True), log.trace("t")
     assert served is not None

@@ -44,6 +44,9 @@ LEAST_PER_CENT = 20
 
 _LARGEST_NUMBER = 1 << 44
 
+_KNOWN_FORMS = 4096
+"""Forms of lines, and words, whose meaning is kept."""
+
 
 class Pair(NamedTuple):
     """A number of bytes with its quantity and the memory it is of; empty if no word names the memory."""
@@ -115,11 +118,11 @@ def readings_of(lines: list[str]) -> Readings:
             continue
         if row := table.row(line):
             for pair in row.pairs:
-                _add(result, number, clock.of_cell(row.time, row.unit), pair, [pair])
+                _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
             continue
         text, time = without_time(line)
         pairs = list(_of_json(text) or _of_line(text))
-        uptime = clock.uptime_in(text)
+        uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
         seconds = clock.at(time) if uptime is None else uptime
         if not pairs:
             memory = memory_of(text) if text.strip() and len(text) < 80 and not re.search(r"\d", text) else memory
@@ -127,20 +130,24 @@ def readings_of(lines: list[str]) -> Readings:
         if failure:
             result.failures.append(failure)
             pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
+        beside = {pair.quantity for pair in pairs}
         for pair in pairs:
-            _add(result, number, seconds, pair._replace(memory=pair.memory or memory), pairs)
+            named = pair if pair.memory or not memory else pair._replace(memory=memory)
+            _add(result, number, seconds, named, beside)
     return result
 
 
-def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: list[Pair]) -> None:
-    quantity = _settled(pair, {item.quantity for item in pairs}, result.memories.get(pair.memory or HEAP))
+def _add(result: Readings, line: int, seconds: float | None, pair: Pair, beside: set[Named]) -> None:
+    quantity = _settled(pair, beside, result.memories.get(pair.memory or HEAP))
     if quantity is not None:
         result.add(pair.memory, line, seconds, quantity, pair.value)
 
 
 def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None) -> Quantity | None:
     """Quantity of a number that its words leave open, by the other numbers of the line."""
-    known = set(beside) | (set(series[-1].values) if series else set())
+    known = set(beside)
+    if series and pair.quantity in ("bare", "max", "min"):
+        known |= set(series[-1].values)
     if pair.quantity == "bare":
         return None if "total" in beside else "total" if known & {"used", "free"} else "free"
     if pair.quantity == "max":
@@ -155,41 +162,79 @@ def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None)
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
+class _Place(NamedTuple):
+    """Where a line has a number of bytes: its quantity, its memory, its characters, and the bytes of its unit.
+
+    `share` are the characters of the per cent that it is of the whole, if the line has them.
+    """
+
+    quantity: Named
+    memory: str
+    begin: int
+    end: int
+    scale: int
+    share: slice | None = None
+
+
+_DIGITS = str.maketrans("123456789", "000000000")
+
+
+def _form(line: str) -> str:
+    """The line with 0 for each digit: lines of one form have numbers at the same places, and a log has few forms."""
+    return line.translate(_DIGITS)
+
+
 def _of_line(line: str) -> Iterator[Pair]:
     """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
-    line = _HEX.sub(lambda match: " " * len(match.group()), _SLASHED.sub(_unslashed, line))
+    if "/" in line and "(" in line:
+        line = _SLASHED.sub(_unslashed, line)
+    if "0x" in line:
+        line = _HEX.sub(lambda match: " " * len(match.group()), line)
+    for place in _places_in(_form(line)):
+        value = float(line[place.begin : place.end].replace(",", "")) * place.scale
+        if value < _LARGEST_NUMBER:
+            yield Pair(place.quantity, value, place.memory)
+        if place.share and (share := int(line[place.share])) >= LEAST_PER_CENT:
+            yield Pair("total", round(value * 100 / share), place.memory)
+
+
+@lru_cache(_KNOWN_FORMS)
+def _places_in(line: str) -> tuple[_Place, ...]:
+    """Where lines of this form have numbers of bytes."""
     numbers = list(_NUMBER.finditer(line))
     used, memory, before, last = 0, "", None, None
-    for place, number in enumerate(numbers):
-        end = numbers[place + 1].start() if place + 1 < len(numbers) else len(line)
+    places: list[_Place] = []
+    for at, number in enumerate(numbers):
+        end = numbers[at + 1].start() if at + 1 < len(numbers) else len(line)
         words = line[used : number.start()]
         used = number.end()
         memory = memory_of(words) or memory
         if number["sign"] or number["unit"] == "%":
             continue
         parts = _SEPARATOR.split(line[number.end() : end])
-        is_own = len(parts) > 1 or place + 1 == len(numbers) or number["unit"] is not None
+        is_own = len(parts) > 1 or at + 1 == len(numbers) or number["unit"] is not None
         behind = parts[0] if is_own and not re.search(r"[=:]\s*$", parts[0]) else ""
         if before is not None and _OF_TOTAL.fullmatch(words):
-            yield Pair("total", _value(number), memory)
+            places.append(_Place("total", memory, *number.span("value"), _scale_of(number)))
             before = None
             continue
         quantity = _quantity_before(words)
         if quantity in (None, "bare") and (later := quantity_of(behind)) not in (None, "bare", "max", "min"):
             quantity, used = later, number.end() + len(behind)
             memory = memory_of(behind) or memory
-        elif quantity in (None, "bare") and _OF_TOTAL.match(line, number.end()) and place + 1 < len(numbers):
+        elif quantity in (None, "bare") and _OF_TOTAL.match(line, number.end()) and at + 1 < len(numbers):
             # 118432/294912 bytes free: the words behind the second number are those of the first
-            after = _SEPARATOR.split(line[numbers[place + 1].end() :])[0]
+            after = _SEPARATOR.split(line[numbers[at + 1].end() :])[0]
             quantity = quantity_of(after) or quantity
         if quantity is None and last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
             quantity = last  # free: heap 8000, PSRAM 4000000
         last = quantity
         before = quantity if quantity in ("free", "used", "bare") else None
-        if quantity is not None and _value(number) < _LARGEST_NUMBER:
-            yield Pair(quantity, _value(number), memory)
-        if quantity == "used" and (share := _SHARE.match(line, number.end())) and int(share[1]) >= LEAST_PER_CENT:
-            yield Pair("total", round(_value(number) * 100 / int(share[1])), memory)
+        if quantity is not None:
+            share = _SHARE.match(line, number.end()) if quantity == "used" else None
+            span = slice(*share.span(1)) if share else None
+            places.append(_Place(quantity, memory, *number.span("value"), _scale_of(number), span))
+    return tuple(places)
 
 
 def _unslashed(match: re.Match[str]) -> str:
@@ -197,7 +242,7 @@ def _unslashed(match: re.Match[str]) -> str:
     return f"{match['words']} {match[2]}: {match[4]}, {match['words']} {match[3]}: {match[5]}"
 
 
-@lru_cache(4096)
+@lru_cache(_KNOWN_FORMS)
 def _quantity_before(words: str) -> Named | None:
     """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
     if (quantity := quantity_of(_nearest(words))) is not None:
@@ -207,7 +252,7 @@ def _quantity_before(words: str) -> Named | None:
     return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
 
 
-@lru_cache(4096)
+@lru_cache(_KNOWN_FORMS)
 def _nearest(words: str) -> str:
     """The words of a number: those since the last comma, unless these say nothing."""
     parts = [part for part in re.split(r"[;,|()\[\]{}]|<-|->|\s{3,}", words) if re.search(r"[A-Za-z]", part)]
@@ -220,14 +265,18 @@ def _nearest(words: str) -> str:
 
 
 def _value(number: re.Match[str]) -> float:
+    return float(number["value"].replace(",", "")) * _scale_of(number)
+
+
+def _scale_of(number: re.Match[str]) -> int:
+    """Bytes of a number's unit."""
     unit = (number["unit"] or "").lower()
-    scale = 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
-    return float(number["value"].replace(",", "")) * scale
+    return 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
 
 
 def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     """The request that a line says has failed; a line of several counters may count failures, and is none."""
-    if not (_FAILURE.search(line) and _REQUEST.search(line)):
+    if not _may_fail(_form(line)):
         return None
     if counters > 1 and re.search(
         r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|(?<![=\d])\d+ \(?(?:failed|failures|errors)", line
@@ -239,6 +288,18 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     if not sizes and not re.search(r"(?i)alloc|memory", line):
         return None
     return Failure(number, int(sizes[0]) if sizes else None, memory_of(line))
+
+
+@lru_cache(_KNOWN_FORMS)
+def _names_time(line: str) -> bool:
+    """Whether lines of this form have a time behind a word."""
+    return Clock.uptime_in(line) is not None
+
+
+@lru_cache(_KNOWN_FORMS)
+def _may_fail(line: str) -> bool:
+    """Whether lines of this form have words for a failure and for a request."""
+    return bool(_FAILURE.search(line) and _REQUEST.search(line))
 
 
 def _of_json(line: str) -> list[Pair]:

@@ -2,11 +2,10 @@
 
 A recording cannot show when the program would have freed an object that it never got. The life of one that a realloc
 asked for is that of the object that it should have resized. Any other's is taken from the objects of its size that were
-served, or from the `NEAREST` objects nearest in size if there is none: the call count that `SHARE` of them live at
-most, to the end where that many are never freed. If fewer than `NEAREST` of the size were served, no more failed
-requests of it live at once than of these objects, or than hold as many bytes as all objects that were served: a request
-that a program repeats for hours is not counted each time as an object that stays. bench/robustness.md says on which
-recordings this was tested.
+served: the call count that `SHARE` of them live at most, to the end where that many are never freed. If they are fewer
+than `NEAREST`, those nearest in size fill up to that number; then no more failed requests of the size live at once than
+of these objects, or than hold as many bytes as all objects that were served: a request that a program repeats for hours
+is not counted each time as an object that stays. bench/robustness.md says on which recordings this was tested.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ SHARE = 0.9
 """Share of the objects of a size that live no longer than a failed request of that size is taken to."""
 
 NEAREST = 10
-"""Objects nearest in size of which a life is taken if none of the size was served; that many served objects of the size
-show how many live at once."""
+"""Objects of which a life is taken at least: if fewer have the size, those nearest in size count, too."""
 
 BEYOND = 16
 """A failed request larger than this multiple of the peak of served requests, and than `LEAST_BEYOND`, is a probe or an
@@ -265,7 +263,7 @@ class _Served(NamedTuple):
 
     @classmethod
     def of(cls, trace: Trace, kept: NDArray[np.intp], failed: NDArray[np.bool_]) -> _Served:
-        """Those of a trace, with rows of `kept` as birth and death; `failed` are the objects that were not served."""
+        """Served objects of a trace, with rows of `kept` as birth and death; `failed` are the objects that were not."""
         objects, op = trace.objects()[0][kept], trace.op[kept]
         count = len(failed)
         birth, death, size = np.zeros(count, np.int64), np.full(count, _FOREVER), np.zeros(count, np.int64)
@@ -277,14 +275,13 @@ class _Served(NamedTuple):
         return cls(size[served], birth[served], death[served], int(served_live_bytes(trace).max()))
 
     def like(self, wanted: int) -> NDArray[np.int64]:
-        """Indices of the objects of `wanted` bytes or, if there is none, of the `NEAREST` nearest in size."""
+        """Indices of the objects of `wanted` bytes and, if they are fewer than `NEAREST`, of those nearest in size."""
         begin, end = (int(np.searchsorted(self.size, wanted, side)) for side in ("left", "right"))
-        if begin < end:
-            return np.arange(begin, end)
         below = np.arange(max(begin - NEAREST, 0), begin)
         others = np.concatenate([below, np.arange(end, min(end + NEAREST, len(self.size)))])
         distance = np.abs(np.log(np.maximum(self.size[others], 1) / wanted))
-        return others[np.argsort(distance, kind="stable")][:NEAREST]
+        nearest = others[np.argsort(distance, kind="stable")][: max(NEAREST - (end - begin), 0)]
+        return np.concatenate([np.arange(begin, end), nearest])
 
     def lives(self, wanted: int, asked: NDArray[np.intp]) -> NDArray[np.int64]:
         """Calls that each failed request of `wanted` bytes lives, made before the calls `asked`, in order."""
@@ -331,8 +328,8 @@ def _in_words(lives: NDArray[np.int64], life: int | None) -> str:
         return "each freed at once, as no request was served"
     finite = lives[lives < _FOREVER]
     if not len(finite):
-        return "each to the end, as most served objects of their sizes"
+        return "each to the end, as most served objects of their sizes or the nearest"
     low, high = int(finite.min()), int(finite.max())
     to_end = len(lives) - len(finite)
     words = f"each for {low:,} calls" if low == high else f"for {low:,} to {high:,} calls"
-    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes"
+    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes or the nearest"
