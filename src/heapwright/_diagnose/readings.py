@@ -121,12 +121,13 @@ def readings_of(lines: list[str]) -> Readings:
                 _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
             continue
         text, time = without_time(line)
-        pairs = list(_of_json(text) or _of_line(text))
-        uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
+        form = _form(text)
+        pairs = list(_of_json(text) or _of_line(text, form))
+        uptime = clock.uptime_in(text) if _names_time(form) else None
         seconds = clock.at(time) if uptime is None else uptime
         if not pairs:
             memory = memory_of(text) if text.strip() and len(text) < 80 and not re.search(r"\d", text) else memory
-        failure = _failure_in(text, number, len(pairs))
+        failure = _failure_in(text, number, len(pairs)) if _may_fail(form) else None
         if failure:
             result.failures.append(failure)
             pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
@@ -184,13 +185,15 @@ def _form(line: str) -> str:
     return line.translate(_DIGITS)
 
 
-def _of_line(line: str) -> Iterator[Pair]:
+def _of_line(line: str, form: str) -> Iterator[Pair]:
     """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
     if "/" in line and "(" in line:
         line = _SLASHED.sub(_unslashed, line)
+        form = _form(line)
     if "0x" in line:
         line = _HEX.sub(lambda match: " " * len(match.group()), line)
-    for place in _places_in(_form(line)):
+        form = _form(line)
+    for place in _places_in(form):
         value = float(line[place.begin : place.end].replace(",", "")) * place.scale
         if value < _LARGEST_NUMBER:
             yield Pair(place.quantity, value, place.memory)
@@ -276,8 +279,6 @@ def _scale_of(number: re.Match[str]) -> int:
 
 def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     """The request that a line says has failed; a line of several counters may count failures, and is none."""
-    if not _may_fail(_form(line)):
-        return None
     if counters > 1 and re.search(
         r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|(?<![=\d])\d+ \(?(?:failed|failures|errors)", line
     ):
