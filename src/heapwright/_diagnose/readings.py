@@ -120,22 +120,33 @@ def readings_of(lines: list[str]) -> Readings:
             for pair in row.pairs:
                 _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
             continue
-        text, time = without_time(line)
-        form = _form(text)
-        pairs = list(_of_json(text) or _of_line(text, form))
-        uptime = clock.uptime_in(text) if _names_time(form) else None
-        seconds = clock.at(time) if uptime is None else uptime
-        if not pairs:
-            memory = memory_of(text) if text.strip() and len(text) < 80 and not re.search(r"\d", text) else memory
-        failure = _failure_in(text, number, len(pairs)) if _may_fail(form) else None
-        if failure:
-            result.failures.append(failure)
-            pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
-        beside = {pair.quantity for pair in pairs}
-        for pair in pairs:
-            named = pair if pair.memory or not memory else pair._replace(memory=memory)
-            _add(result, number, seconds, named, beside)
+        memory = _read_line(result, number, line, clock, memory)
     return result
+
+
+def _read_line(result: Readings, number: int, line: str, clock: Clock, memory: str) -> str:
+    """Add the numbers of a line of no table, and the request that it says has failed; the memory of the next lines."""
+    text, time = without_time(line)
+    form = _form(text)
+    pairs = list(_of_json(text) or _of_line(text, form))
+    uptime = clock.uptime_in(text) if _names_time(form) else None
+    seconds = clock.at(time) if uptime is None else uptime
+    if not pairs and _is_heading(text):
+        memory = memory_of(text)
+    failure = _failure_in(text, number, len(pairs)) if _may_fail(form) else None
+    if failure:
+        result.failures.append(failure)
+        pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
+    beside = {pair.quantity for pair in pairs}
+    for pair in pairs:
+        named = pair if pair.memory or not memory else pair._replace(memory=memory)
+        _add(result, number, seconds, named, beside)
+    return memory
+
+
+def _is_heading(text: str) -> bool:
+    """Whether a line may name the memory of the lines that follow."""
+    return bool(text.strip()) and len(text) < 80 and not re.search(r"\d", text)
 
 
 def _add(result: Readings, line: int, seconds: float | None, pair: Pair, beside: set[Named]) -> None:
