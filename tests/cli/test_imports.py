@@ -77,7 +77,7 @@ NEEDED = (
         45,
     ),
     Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 82),
-    Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 86),
+    Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 87),
     Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "_heaps", "_traces"}, 92),
     Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "_studies", "_traces"} - {"_api"}, 83),
     Needed(("pareto", STUDY), TABLES, {*ALL_READ, "_studies", "_traces"} - {"_api"}, 88),

@@ -9,9 +9,10 @@ import pytest
 
 from heapwright._diagnose import diagnose
 from heapwright._diagnose.model import Diagnosis
-from heapwright._diagnose.trials import at_final_size, large_sizes, size_uses, with_pool, without
+from heapwright._diagnose.trials import at_final_size, large_sizes, with_pool, without
 from heapwright._heaps.heaps import RecipeHeap, resolve
 from heapwright._recipes.zoo import catalogue
+from heapwright._traces.size_uses import size_uses
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC, REALLOC
 

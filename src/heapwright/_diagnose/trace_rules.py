@@ -15,6 +15,7 @@ from heapwright._diagnose.offers import offer
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks, hours_in_words
+from heapwright._traces.size_uses import SizeUse, size_uses
 
 if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap
@@ -517,7 +518,7 @@ def _burst(trace: Trace, memory: str) -> Finding | None:
 
 
 def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, context: Context, memory: str) -> Finding:
-    uses = trials.size_uses(trace)
+    uses = size_uses(trace)
     on = f"{heap.label} ({assumed})" if assumed else heap.label
     needs = f"; {on} serves it in {number(need)} B" if need is not None else f"; {on} cannot serve it"
     pool = ""
@@ -542,7 +543,7 @@ def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, context: 
     )
 
 
-def _exact_pool(trace: Trace, use: trials.SizeUse, need: int) -> tuple[Cure, ...]:
+def _exact_pool(trace: Trace, use: SizeUse, need: int) -> tuple[Cure, ...]:
     """A pool of blocks of the one size that nearly all objects have."""
     if use.bytes < trace.peak_live_bytes:
         return ()

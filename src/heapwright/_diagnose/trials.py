@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from heapwright._diagnose.model import Cure, number
 from heapwright._heaps.heaps import RecipeHeap, resolve
 from heapwright._support.errors import HeapwrightError
+from heapwright._traces.size_uses import SizeUse, size_uses
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
@@ -35,20 +35,6 @@ GROWING_REALLOCS = 16
 SMALL_STEP = 64
 
 
-@dataclass(frozen=True)
-class SizeUse:
-    """Objects of one size: requested bytes of each, and how many live at once at most."""
-
-    size: int
-    most: int
-    objects: int
-
-    @property
-    def bytes(self) -> int:
-        """What they take at most."""
-        return self.size * self.most
-
-
 def usual_heap(trace: Trace, heaps: Sequence[Heap]) -> tuple[Heap, str]:
     """The allocator that a trace is judged on, and how it was found out, in words; empty if the user said it."""
     if heaps:
@@ -58,28 +44,6 @@ def usual_heap(trace: Trace, heaps: Sequence[Heap]) -> tuple[Heap, str]:
         return resolve(name or USUAL), "the allocator of such a log" if name else "assumed"
     except HeapwrightError:
         return resolve(USUAL), "assumed"
-
-
-def size_uses(trace: Trace) -> list[SizeUse]:
-    """Each size that is never changed by realloc, that of most bytes at once first. O(calls log calls)."""
-    number_of, count = trace.objects()
-    births, frees = trace.op <= CALLOC, trace.op == FREE
-    size = np.zeros(count, np.int64)
-    size[number_of[births]] = trace.size[births]
-    resized = np.zeros(count, bool)
-    resized[number_of[trace.op == REALLOC]] = True
-    births &= ~resized[number_of]
-    frees &= ~resized[number_of]
-    moves = births | frees
-    of_call, change = size[number_of[moves]], np.where(frees[moves], -1, 1)
-    order = np.argsort(of_call, kind="stable")
-    of_call, change = of_call[order], change[order]
-    starts = np.flatnonzero(np.r_[True, of_call[1:] != of_call[:-1]]) if len(of_call) else np.empty(0, np.int64)
-    result = []
-    for start, end in zip(starts, np.r_[starts[1:], len(of_call)], strict=True):
-        live = np.cumsum(change[start:end])
-        result.append(SizeUse(int(of_call[start]), int(live.max()), int((change[start:end] > 0).sum())))
-    return sorted(result, key=lambda item: -item.bytes)
 
 
 def large_sizes(trace: Trace) -> list[SizeUse]:
