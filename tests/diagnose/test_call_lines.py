@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heapwright._diagnose.diagnosis import _losses
 from heapwright._diagnose.call_lines import CallLog, call_logs
+from heapwright._diagnose.diagnosis import _losses
 
 WORDINGS: dict[str, tuple[list[str], int, int]] = {
     "riot": (

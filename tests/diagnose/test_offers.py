@@ -8,8 +8,9 @@ import pytest
 from command_runner import run_here
 
 import heapwright as hw
-from heapwright._diagnose.offers import dominant_size, offer
+from heapwright._diagnose.offers import offer
 from heapwright._heaps.heaps import Heap, resolve
+from heapwright._traces.size_uses import dominant_size
 from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]

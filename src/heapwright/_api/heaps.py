@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -364,7 +364,6 @@ def fit(
     from heapwright._heaps.heaps import fit_each
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
-    from heapwright._traces.failures import with_life
     from heapwright._traces.load import load_of
 
     _check_fit(copies, step, share, growth, live)
@@ -382,9 +381,7 @@ def fit(
         [trace_of(item, repair) for item in listed(held_out)],
         [],
     )
-    for trace in (trace_of(item, repair) for item in listed(traces)):
-        if failed_life is not None:
-            trace = with_life(trace, failed_life)
+    for trace in _read(traces, repair, failed_life):
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
@@ -409,6 +406,15 @@ def _check_fit(copies: int | None, step: int | None, share: float, growth: float
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     if live is not None and growth != 1:
         raise ParameterError("says the same as growth; give one of them", parameter="live")
+
+
+def _read(traces: AnyTrace | Sequence[AnyTrace], repair: bool, failed_life: int | None) -> Iterator[Trace]:
+    """The traces, one after the other, with another life of failed requests if there is one."""
+    from heapwright._traces.failures import with_life
+
+    for item in listed(traces):
+        trace = trace_of(item, repair)
+        yield trace if failed_life is None else with_life(trace, failed_life)
 
 
 @one_line_errors

@@ -163,9 +163,12 @@ def _leaks(result: Sequence[Fit]) -> list[str]:
 def _offer(trace: Trace, result: Sequence[Fit], heaps: Sequence[str]) -> str:
     """The change of the program that saves most on a trace, on the first heap; "" if there is none."""
     from heapwright import _api as api
+    from heapwright._traces.size_uses import dominant_size
 
     fit = next(fit for fit in result if fit.trace == trace.name)
-    change = None if fit.smallest_arena_bytes is None else api.what_if_offer(trace, heaps[0], fit.smallest_arena_bytes)
+    if fit.smallest_arena_bytes is None or dominant_size(trace) is None:
+        return ""
+    change = api.what_if_offer(trace, heaps[0], fit.smallest_arena_bytes)
     if change is None:
         return ""
     before, after = change.before or 0, change.after or 0

@@ -119,8 +119,7 @@ def command(
     from heapwright import _api as api
 
     is_log = _is_log(file, bool(patterns) or format_name in LOGS, format_name)
-    if failed_life is not None and not is_log and format_name is None and not file.is_dir() and api.is_trace(file):
-        _set_life(file, failed_life, output, as_json)
+    if failed_life is not None and not is_log and format_name is None and _set_life(file, failed_life, output, as_json):
         return
     if not is_log:
         _reject_log_options(arena, repair, elf, patterns, heap, failed_life)
@@ -159,18 +158,21 @@ def _reject_log_options(*values: object) -> None:
         raise click.UsageError(f"{options} are for logs of heap calls; leave them out")
 
 
-def _set_life(file: Path, failed_life: int, output: Path, as_json: bool) -> None:
-    """Write a trace with another life of its failed requests."""
+def _set_life(file: Path, failed_life: int, output: Path, as_json: bool) -> bool:
+    """Write a trace with another life of its failed requests; False if the file is no trace."""
     from heapwright import _api as api
 
+    if file.is_dir() or not api.is_trace(file):
+        return False
     (trace,) = read_traces((file,))
     changed = api.with_failed_life(trace, failed_life)
     changed.trace.write(output)
     if as_json:
         rows = {key: getattr(changed, key) for key in ("changed", "peak_bytes_before", "peak_bytes", "says")}
         print_json({"path": str(output), **rows})
-        return
-    print_sentences([f"{changed.says}.", f"{called(output)}: {len(changed.trace):,} calls"])
+    else:
+        print_sentences([f"{changed.says}.", f"{called(output)}: {len(changed.trace):,} calls"])
+    return True
 
 
 def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """Offers: one change of the program that cures a heap that is too small, tried by replay before it is offered.
 
-A size is considered if its objects hold `DOMINANT` of the peak, or most of the bytes of the requests that failed. In
-this order: TLS records with smaller fragments, static buffers, fewer connections at a time. The first change is offered
+A size is considered if it dominates the requests that failed or the peak (`heapwright._traces.size_uses`). In this
+order: TLS records with smaller fragments, static buffers, fewer connections at a time. The first change is offered
 whose need, static buffers counted, is within the heap. If its size is not known, a change has to save `LEAST_GAIN`, and
 fewer connections are not offered.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from heapwright._diagnose.model import Cure, number
 from heapwright._support.errors import HeapwrightError
-from heapwright._traces.size_uses import size_uses
+from heapwright._traces.size_uses import SizeUse, dominant_size
 from heapwright._traces.validation import CALLOC
 from heapwright._traces.what_if import map_sizes, with_connections, with_static
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
     from heapwright._traces.what_if import WhatIf
 
-DOMINANT = 0.5
 LEAST_GAIN = 0.2
 
 TLS_RECORD = range(16_384, 17_409)
@@ -58,19 +57,6 @@ def offer(trace: Trace, heap: Heap, need: int, arena: int | None = None) -> Cure
         if after is not None and after + outside <= most:
             return Cure(f"{text} (trace map {command})", need, after + outside, f"heapwright trace map {command}")
     return None
-
-
-def dominant_size(trace: Trace) -> SizeUse | None:
-    """The size that most bytes of failed requests have, or `DOMINANT` of the peak; None if there is none."""
-    uses = {use.size: use for use in size_uses(trace)}
-    failed = trace.size[trace.failed > 0]
-    if len(failed):
-        sizes, counts = np.unique(failed, return_counts=True)
-        largest = int(sizes[np.argmax(sizes.astype(np.int64) * counts)])
-        if largest in uses and 2 * int(failed[failed == largest].sum()) > int(failed.sum()):
-            return uses[largest]
-    first = next(iter(uses.values()), None)
-    return first if first is not None and first.bytes >= DOMINANT * trace.peak_live_bytes else None
 
 
 def _changes(trace: Trace, use: SizeUse, *, connections: bool) -> Iterator[tuple[str, str, WhatIf]]:

@@ -15,7 +15,7 @@ from heapwright._diagnose.offers import offer
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks, hours_in_words
-from heapwright._traces.size_uses import size_uses, without
+from heapwright._traces.size_uses import SizeUse, size_uses, without
 
 if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
+DOMINANT = 0.5
+"""Share of the peak that the objects of a dominant size hold, or more."""
 LARGE_SHARE = 0.02
 """A size is worth a place of its own if its objects take that share of the peak, or more."""
 MOST_SIZES = 3
@@ -80,3 +82,16 @@ def most_at_once(trace: Trace, objects: NDArray[np.bool_]) -> int:
     number_of, _ = trace.objects()
     change = (trace.op <= CALLOC).astype(np.int64) - (trace.op == FREE)
     return int(np.cumsum(np.where(objects[number_of], change, 0)).max(initial=0))
+
+
+def dominant_size(trace: Trace) -> SizeUse | None:
+    """The size that most bytes of failed requests have, or `DOMINANT` of the peak; None if there is none."""
+    uses = {use.size: use for use in size_uses(trace)}
+    failed = trace.size[trace.failed > 0]
+    if len(failed):
+        sizes, counts = np.unique(failed, return_counts=True)
+        largest = int(sizes[np.argmax(sizes.astype(np.int64) * counts)])
+        if largest in uses and 2 * int(failed[failed == largest].sum()) > int(failed.sum()):
+            return uses[largest]
+    first = next(iter(uses.values()), None)
+    return first if first is not None and first.bytes >= DOMINANT * trace.peak_live_bytes else None
