@@ -64,7 +64,7 @@ class FirstFit:
         return None
 
     def free(self, start: int) -> None:
-        """Make a block a hole, merged with those beside it."""
+        """Make a block a hole, merged with its neighbours."""
         size = self._sizes.pop(start)
         at = bisect_left(self._starts, start)
         if at < len(self._starts) and self._starts[at] == start + size:

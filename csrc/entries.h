@@ -323,7 +323,11 @@ static inline void hw_flush(const struct hw_policy *p, struct hw_heap *heap)
         (void)end_all_waits(p, heap);
     }
     if (p->keeps && is_sealed(p, heap)) {
-        (void)flush_before_refusing(p, heap);
+        for (uint32_t i = 0; i < p->pool_count; i++) {
+            if (!holds_blocks(&p->pools[i])) {
+                (void)flush_pool(p, &p->pools[i].quick, heap);
+            }
+        }
         seal(p, heap);
     }
 }

@@ -226,9 +226,9 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
             most <= pool->quick.largest) {
             const struct hw_quick *q = &pool->quick;
             const uint32_t block = quick_block(q, most);
-            if (block > quick_linear(q) && rounded_request(p, 0, owner, (size_t)most) > (size_t)most) {
+            if (block > quick_linear(q)) {
                 const uint32_t step = highest_bit(block - 1u) - q->octave_log2;
-                return (block >> step << step) - q->block_header;
+                most = smaller(most, (block >> step << step) - q->block_header);
             }
         }
     }

@@ -21,7 +21,8 @@ static inline void release_on_the_way(const struct hw_general *g, struct hw_heap
     HW_ASSERT(next == 0 || next >= node + size);
     if (next == node + size) {
         const uint32_t next_size = word_size(g, load_word(g, h, b + size));
-        if (merges(g, h, next_size) && (!checks_links(g) || link_is_valid(g, h, before, b + size, load_word(g, h, b + size)))) {
+        if (merges(g, h, next_size) &&
+            (!checks_links(g) || link_is_valid(g, h, before, b + size, load_word(g, h, b + size)))) {
             list_unlink(g, h, next_size, before, next);
             note_block_gone(h, g->overhead);
             size += next_size;

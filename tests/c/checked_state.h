@@ -206,8 +206,8 @@ static void check_statistics(struct checked *c)
     expect(c, stats.peak >= c->peak, "the peak decreased", (long)stats.peak);
     expect(c, stats.peak == c->uncovered + c->heap.covered_bytes, "the peak is not what blocks covered",
            (long)stats.peak);
-    expect(c, stats.used + stats.unused <= stats.peak - c->uncovered || fills_arena(c), "more in blocks than was covered",
-           (long)stats.used);
+    expect(c, stats.used + stats.unused <= stats.peak - c->uncovered || fills_arena(c),
+           "more in blocks than was covered", (long)stats.used);
     c->peak = stats.peak;
     check_walk(c, &stats);
     const size_t all = hw_largest_free(c->policy, &c->heap, UINT32_MAX);

@@ -1,4 +1,4 @@
-/* largest.c: the largest free block that a heap states, beside what malloc serves from a copy of it.
+/* largest.c: the largest free block that a heap states, compared with what malloc serves from a copy of it.
  *
  *     largest POLICY ARENA_BYTES ROUNDS SEED
  *

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from heapwright._api.arguments import (
     requested_heaps,
     trace_of,
 )
+from heapwright._api.sizes import check_fit_numbers
 from heapwright._replay.metrics import ON_RECORDING, Value
 from heapwright._support import notebook
 from heapwright._support.errors import HeapwrightError, ParameterError
@@ -366,7 +366,7 @@ def fit(
     from heapwright._traces.copies import copies as make_copies
     from heapwright._traces.load import load_of
 
-    _check_fit(copies, step, share, growth, live)
+    check_fit_numbers(copies, step, share, growth, live)
 
     def scaled(trace: Trace) -> float:
         load = load_of(trace)
@@ -392,20 +392,6 @@ def fit(
                 of_heap = replace(of_heap, options=sizes_in_options(system, sizing))
             result.append(of_heap)
     return _alone(result, traces, heaps)
-
-
-def _check_fit(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:
-    """Raise ParameterError for a number that `fit` does not accept."""
-    if copies is not None and copies < 0:
-        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
-    if step is not None and step < 1:
-        raise ParameterError(f"{step}; must be 1 or more", parameter="step")
-    if not 0 < share <= 1:
-        raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
-    if not 0 < growth < math.inf:
-        raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
-    if live is not None and growth != 1:
-        raise ParameterError("says the same as growth; give one of them", parameter="live")
 
 
 def _read(traces: AnyTrace | Sequence[AnyTrace], repair: bool, failed_life: int | None) -> Iterator[Trace]:

@@ -1,8 +1,11 @@
-"""Sizes in the words of the system that a heap goes into."""
+"""Sizes of heaps: the numbers that `fit` accepts, and results in the words of the system that a heap goes into."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+from heapwright._support.errors import ParameterError
 
 if TYPE_CHECKING:
     from heapwright._platforms.size_options import OptionLines
@@ -17,3 +20,17 @@ def option_lines(current: str, heap: str, reserve: int) -> OptionLines | None:
         return None
     chosen = HeapIdentity.of_recipe(heap)
     return options.heap_lines(chosen, reserve, in_place=bool(options.port) and not options.is_own(chosen))
+
+
+def check_fit_numbers(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:
+    """Raise ParameterError for a number that `fit` does not accept."""
+    if copies is not None and copies < 0:
+        raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
+    if step is not None and step < 1:
+        raise ParameterError(f"{step}; must be 1 or more", parameter="step")
+    if not 0 < share <= 1:
+        raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
+    if not 0 < growth < math.inf:
+        raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
+    if live is not None and growth != 1:
+        raise ParameterError("says the same as growth; give one of them", parameter="live")

@@ -142,7 +142,7 @@ def print_pick(placed: PickInRegions) -> None:
 
 
 def _print_failing(orders: Sequence[tuple[int, ...]], names: Sequence[str]) -> None:
-    """Print the orders of the regions in which requests fail, whatever the first takes."""
+    """Print the orders of the regions in which requests fail for any limit of the first."""
     for order in orders:
         print_sentences([f"In the order {', then '.join(names[at] for at in order)} requests fail."])
 
