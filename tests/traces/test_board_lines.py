@@ -197,7 +197,7 @@ def test_the_ring_needs_no_function_and_warns_of_nothing(cpu: str, newest: int, 
 
 
 def with_limit(calls: NDArray[np.uint32], heap_bytes: int) -> tuple[list[tuple[int, int]], int]:
-    """The requests that a heap with that limit of live bytes refuses, each (index, size), and the peak of what it serves."""
+    """The requests that a heap of this limit refuses, each (index, size), and the peak of what it serves, in bytes."""
     live, total, most, refused = dict[int, int](), 0, 0, list[tuple[int, int]]()
     for at, (op, number, size, _) in enumerate(calls.tolist()):
         if op == FREE:
