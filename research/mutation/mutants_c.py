@@ -31,6 +31,8 @@ CORE_TESTS = (
     "tests/core/test_core_fuzz.py::test_random_programs_on_the_zoo",
     "tests/core/test_core_fuzz.py::test_random_programs_on_random_recipes",
     "tests/core/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",
+    "tests/core/test_largest_free.py",
+    "tests/assure/test_control_data.py",
 )
 """Of the tests that compile the core again, from quick to long: until one fails."""
 

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import compile_c
+from c_programs import CSRC, compile_c
 from run_length import brief
 
+from heapwright._assure.attack import exploits
 from heapwright._assure.attack.attack import levels
 from heapwright._assure.attack.exploits import Exploits
 from heapwright._recipes.policy import policy_struct, whole_bytes
@@ -30,7 +31,9 @@ def hardened(name: str) -> list[Recipe]:
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Exploits:
-    return Exploits(tmp_path_factory.mktemp("exploits"), 64, generated=False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exploits, "core_directory", lambda: CSRC)
+        return Exploits(tmp_path_factory.mktemp("exploits"), 64, generated=False)
 
 
 @pytest.fixture(scope="module")
