@@ -175,7 +175,8 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     const uint32_t head = group_head(g, count);
     uint32_t before = 0;
     uint32_t next = load4(h, head);
-    if (g->checks >= HW_CHECKS_NEIGHBOURS && next > load4(h, g->top_at)) {
+    const uint32_t top = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
+    if (g->checks >= HW_CHECKS_NEIGHBOURS && next > top) {
         count_misuse(g->misused_at, h); /* a list that leads elsewhere is lost */
         next = 0;
     }
@@ -184,11 +185,11 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     }
     if (g->order != HW_LIFO) {
         skip_to_group_place(g, h, head, &before, &next, i, count);
-        uint32_t most = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
+        uint32_t most = top;
         while (next && group_stays_ahead(g, h, table, next, i, count)) {
             before = next;
             next = load_number(g, h, next_at(g, table, next));
-            if (g->checks >= HW_CHECKS_NEIGHBOURS && (next > load4(h, g->top_at) || most-- == 0)) {
+            if (g->checks >= HW_CHECKS_NEIGHBOURS && (next > top || most-- == 0)) {
                 count_misuse(g->misused_at, h); /* what is behind it is lost, or the list has no end */
                 next = 0;
             }

@@ -229,7 +229,8 @@ class _Packed:
         """Whether a seal covers the boundaries: where links are hardened, and some boundary moves as blocks come or
         links of two bytes may unmask to a possible place under another key."""
         covers = self.layout.link_bytes == 2 or any(pool.moves_bounds for pool in self.pools)
-        return self.recipe.checks in ("neighbours", "full") and covers
+        stay = not any(pool.moves_objects for pool in self.pools)
+        return self.recipe.checks in ("neighbours", "full") and covers and stay
 
     def _heap(self, heap: Mapping[str, int], control: int, laid_out: list[dict[str, Any]]) -> dict[str, Any]:
         """The fields of the policy, those of its pools included."""

@@ -91,7 +91,7 @@ class Compact(BasePool):
 
     @property
     def moves_bounds(self) -> bool:
-        return False  # no level of checks has a key for it
+        return False  # handles of the caller lead to its blocks, which no seal covers
 
     @property
     def shares_the_rest(self) -> bool:
