@@ -238,3 +238,58 @@ def test_nothing_is_ever_certain_from_numbers_whose_heap_is_not_known() -> None:
         ["free 180000 min_free 20000"],
     ]
     assert [kind(lines)[1] for lines in inputs] == ["likely"] * 4
+
+
+def test_a_heap_that_grows_is_judged_by_what_is_used() -> None:
+    """mallinfo's arena grows by steps, after each of which much is free in it."""
+    used = [900_000 + 1_180 * at for at in range(200)]
+    arena = [1_351_680 + at // 20 * 135_168 for at in range(200)]
+    rows = zip(arena, used, strict=True)
+    lines = [f"mallinfo: arena={total} uordblks={now} fordblks={total - now}" for total, now in rows]
+    (finding,) = judged(lines)
+    assert (finding.kind, finding.confidence) == ("leak", "likely")
+    assert "Used memory rises steadily" in finding.sentence and "1,180 B a reading" in finding.sentence
+    flat = [f"mallinfo: arena={total} uordblks=900000 fordblks={total - 900_000}" for total in arena]
+    assert kind(flat)[0] not in ("leak", "burst")
+
+
+def test_a_request_that_names_no_memory_failed_in_the_only_one_that_could_not_serve_it() -> None:
+    both = "internal free 2900 largest 1300, spiram free 3900000 largest 3800000"
+    (first, *_) = judged([both, "wifi: alloc 1652 bytes failed, caps 0x804"] * 20)
+    assert (first.kind, first.memory) == ("wrong memory", "Internal")
+    assert "requests of up to 1,652 B fail in it" in first.sentence
+    served = judged(["internal free 90000 largest 80000, spiram free 3900000 largest 3800000"] * 20)
+    assert {finding.kind for finding in served} == {"nothing wrong"}
+
+
+def test_a_rate_counts_the_readings_that_have_the_number() -> None:
+    lines = [
+        line
+        for at in range(60)
+        for line in (f"GC: total: 112512, used: {40_000 + at * 300}, free: {72_512 - at * 300}", "max free sz: 3900")
+    ]
+    (finding,) = judged(lines)
+    assert "300 B a reading" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["Current heap: 12000\nMax heap size: 14996\nReserved: 15800"],
+            {"used": 12_000, "peak": 14_996, "total": 15_800},
+        ),
+        (["byte pool 'main' size 65536 available 3000"], {"total": 65_536, "free": 3_000}),
+        (["VmRSS: 50000 kB"], {"used": 51_200_000}),
+    ],
+)
+def test_words_of_other_systems_are_known(lines: list[str], expected: dict[str, int]) -> None:
+    readings = readings_of([line for text in lines for line in text.split("\n")])
+    values = {key: value for item in next(iter(readings.memories.values())) for key, value in item.values.items()}
+    assert values == expected
+
+
+def test_a_null_result_is_a_request_that_failed() -> None:
+    (finding,) = judged(["pvPortMalloc(2048) returned NULL"])
+    assert (finding.kind, finding.confidence) == ("not enough data", "inconclusive")
+    assert finding.sentence.startswith("1 request of up to 2,048 B failed") and finding.record_next

@@ -30,7 +30,8 @@ _SEPARATOR = re.compile(r"[;,|]|<-|->|\s{3,}")
 _CELLS = re.compile(r"\s*[|,;\t]\s*|\s{2,}")
 _OF_TOTAL = re.compile(r"\s*/\s*|\s+of\s+(?:the\s+)?")
 _FAILURE = re.compile(
-    r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|unable|no memory|out of memory|not enough|insufficient|\boom\b|refused)"
+    r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|unable|no memory|out of memory|not enough|insufficient|\boom\b|refused"
+    r"|\breturn(?:s|ed)? (?:a )?null\b|== ?null\b|-> ?null\b)"
 )
 _REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer")
 _SLASHED = re.compile(

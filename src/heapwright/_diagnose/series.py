@@ -17,6 +17,10 @@ LEAST_AFTER_RESTART = 5
 """Readings that a memory must have after a restart, so that those before it are left out."""
 
 
+GROWN = 1.05
+"""A heap grows if it ends with more than that many times its first size: a fixed one is read as one size."""
+
+
 @dataclass(frozen=True)
 class Series:
     """Columns of equal length, NaN where a reading has no such number.
@@ -78,6 +82,12 @@ class Series:
         """Bytes of the heap; None if they are not known."""
         known = self.known("total")
         return float(known.max()) if len(known) else None
+
+    @property
+    def grows(self) -> bool:
+        """Whether the heap takes memory from the system as it needs more: then what it has free says little."""
+        total = self.known("total")
+        return len(total) > 1 and len(self.known("used")) > 1 and float(total[-1]) > GROWN * float(total[0])
 
     @property
     def hours(self) -> float | None:

@@ -15,13 +15,25 @@ TINY = 0.01
 
 
 def failed_sizes(series: Series, failures: Sequence[Failure], others: Sequence[Series]) -> list[int]:
-    """Sizes of the requests that failed in a memory; of those that name none, in the only one, or in the heap."""
-    alone = len([item for item in others if item.unit == "B" and not item.memory.startswith("region ")]) == 1
-    return [
-        item.size
-        for item in failures
-        if item.size and (item.memory == series.memory or (not item.memory and (alone or series.memory == HEAP)))
-    ]
+    """Sizes of the requests that failed in a memory; of those that name none, in the only one that they can have failed
+    in: the only memory, the heap, or the only one whose largest block is too small."""
+    memories = [item for item in others if item.unit == "B" and not item.memory.startswith("region ")]
+    alone = len(memories) == 1 or series.memory == HEAP
+
+    def is_mine(failure: Failure, size: int) -> bool:
+        if failure.memory:
+            return failure.memory == series.memory
+        unable = [item for item in memories if _cannot_serve(item, size)]
+        return alone or (len(unable) == 1 and unable[0] is series)
+
+    return [item.size for item in failures if item.size and is_mine(item, item.size)]
+
+
+def _cannot_serve(series: Series, size: int) -> bool:
+    """Whether a memory had no block of a size when it was last read."""
+    block = series.last("largest")
+    block = series.last("free") if block is None else block
+    return block is not None and size > block
 
 
 @dataclass(frozen=True)

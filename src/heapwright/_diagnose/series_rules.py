@@ -100,14 +100,14 @@ def _judge(series: Series, failed: Sequence[int]) -> Finding:
 def _leak(series: Series, _: Sequence[int]) -> Finding | None:
     level, name = series.known("free"), "free memory"
     sign = 1.0
-    if not len(level):
+    if not len(level) or series.grows:
         level, name, sign = series.known("used"), "used memory", -1.0
     confidence, start = _falls(sign * level, LEAST_FALL if series.unit == "B" else 1)
     if confidence is None:
         return None
     last = float(level[-1])
     lost = sign * float(level[start] - level[-1])
-    rate, hours = _rate(series, lost, start)
+    rate, hours = _rate(series, lost, len(level) - 1 - start, start)
     out = ""
     if sign > 0:
         steps = last / lost
@@ -201,9 +201,8 @@ def _tops(level: Column) -> Column:
     return np.array([part.max() for part in np.array_split(later, windows)]) if windows else later
 
 
-def _rate(series: Series, lost: float, start: int) -> tuple[str, float | None]:
-    """The rate in words since a reading, and the hours since then."""
-    readings = len(series) - 1 - start
+def _rate(series: Series, lost: float, readings: int, start: int) -> tuple[str, float | None]:
+    """The rate in words over the last readings, from that at `start` on, and their hours."""
     if series.hours:
         known = series.seconds[~np.isnan(series.seconds)]
         whole = len(known) == len(series)
@@ -330,7 +329,7 @@ def _errors(series: Series, size: float) -> Finding | None:
 def _nearly_full(series: Series, size: float) -> Finding | None:
     """Finding of a heap that has little free."""
     free, least = series.known("free"), series.least
-    if not len(free) or series.unit != "B":
+    if not len(free) or series.unit != "B" or series.grows:
         return None
     middle = float(np.median(free))
     if middle > NEARLY_FULL * size:
@@ -350,7 +349,7 @@ def _nearly_full(series: Series, size: float) -> Finding | None:
 
 def _burst(series: Series, _: Sequence[int]) -> Finding | None:
     free, least = series.known("free"), series.least
-    if not len(free) or least is None or series.unit != "B":
+    if not len(free) or least is None or series.unit != "B" or series.grows:
         return None
     later = free[len(free) // 3 :] if len(free) > 2 else free
     middle, last = float(np.median(later)), float(free[-1])

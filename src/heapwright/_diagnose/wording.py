@@ -49,9 +49,13 @@ _PEAK = re.compile(
     r"(?:bytes|memory|mem|heap|size|space)?$|highwater|usmblks|watermark|peak"
 )
 _FREE = re.compile(r"free|fordblks|avail|unused|remaining|noninuse|notinuse")
-_USED = re.compile(r"used|inuse|alloced|allocated|occupied|uordblks|usage|curalloc|currentuse|consumed")
+_USED = re.compile(
+    r"used|inuse|alloced|allocated|occupied|uordblks|usage|curalloc|currentuse|consumed|^currentheap(?:size)?$|^currentsize$"
+    r"|^heapcurrent$|^vm(?:rss|data)$|^rss$"
+)
 _TOTAL = re.compile(
-    r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|poolsize|memsize|reservedsize|heapreserved|totalheap|psramsize|sizeofheap|^len$|heaplen"
+    r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|pool[a-z]*size$|memsize|reservedsize|^reserved$"
+    r"|heapreserved|totalheap|psramsize|sizeofheap|^len$|heaplen"
 )
 _HEAP = frozenset(("heap", "mem", "memory", "ram", "freeram", "sram"))
 
