@@ -293,3 +293,15 @@ def test_a_null_result_is_a_request_that_failed() -> None:
     (finding,) = judged(["pvPortMalloc(2048) returned NULL"])
     assert (finding.kind, finding.confidence) == ("not enough data", "inconclusive")
     assert finding.sentence.startswith("1 request of up to 2,048 B failed") and finding.record_next
+
+
+def test_free_of_a_size_is_a_share_of_it() -> None:
+    (finding,) = judged([f"Heap: {500 + at % 3} free of 16384 (min 88)" for at in range(40)])
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "of 16,384 B are free" in finding.sentence
+
+
+def test_a_line_of_lwip_has_the_size_of_its_pool_as_avail() -> None:
+    (finding,) = judged([f"pbuf pool used {at % 16} max 16 avail 16 err {max(0, at - 30)}" for at in range(60)])
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "29 requests failed" in finding.sentence

@@ -37,6 +37,11 @@ _REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer")
 _SLASHED = re.compile(
     r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
 )
+_FREE_OF = re.compile(
+    r"(\d[\d,]*(?: ?(?:[kKM]i?B|[Bb]ytes|B))?) (free|used|in use) (?:out )?of (?:the |a )?(?:total )?(?:of )?(?=\d)"
+)
+_LWIP = re.compile(r"(?i)^(?=.*\bused\b)(?=.*\bmax\b)(?=.*\berr\b).*\bavail\b")
+"""One line of lwIP's statistics, whose "avail" is the size of the pool or heap."""
 _SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
 _BESIDE_FAILURE = ("free", "largest", "bare")
 """Quantities that a line about a request that failed may have as well."""
@@ -130,6 +135,8 @@ def readings_of(lines: list[str]) -> Readings:
 def _add_line(result: Readings, number: int, line: str, clock: Clock, memory: str) -> str:
     """Add what a line of words says; returns the memory that the lines below it are of if they name none."""
     text, time = without_time(line)
+    if _LWIP.search(text):
+        text = re.sub(r"(?i)\bavail\b", "total", text)
     pairs = list(_of_json(text) or _of_line(text))
     uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
     seconds = clock.at(time) if uptime is None else uptime
@@ -200,6 +207,8 @@ def _form(line: str) -> str:
 
 def _of_line(line: str) -> Iterator[Pair]:
     """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
+    if " of " in line:
+        line = _FREE_OF.sub(r"\2 \1/", line)
     if "/" in line and "(" in line:
         line = _SLASHED.sub(_unslashed, line)
     if "0x" in line:
