@@ -38,6 +38,15 @@ def test_the_best_placement_serves_all_and_says_what_lies_where() -> None:
     assert hw.replay(trace, best.recipe).metrics["failed"] == 0
 
 
+def test_of_placements_that_serve_all_the_one_with_most_bytes_spare_in_its_fullest_region_comes_first() -> None:
+    regions = (20_000, 6_000)
+    placements = hw.fit_regions(large_after_small(), HEAP, regions)
+    serving = [item for item in placements if item.failed == 0 and item.limit is None]
+    spare = [min(size - used for size, used in zip(regions, item.used_bytes, strict=True)) for item in serving]
+    assert len(set(spare)) > 1
+    assert spare == sorted(spare, reverse=True)
+
+
 def test_regions_of_one_size_have_one_order() -> None:
     assert {p.order for p in hw.fit_regions(large_after_small(), HEAP, (8000, 8000))} == {(0, 1)}
 
