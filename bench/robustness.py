@@ -219,7 +219,7 @@ class Score:
 
     Attributes:
         rank: Spearman's correlation of the worst ratio on copies with the ratio on the test trace, by need.
-        fell, predicted: members that fell off on the test trace, and those of them that did on a copy.
+        fell, predicted: members that fell off on the test trace, and how many of them did on a copy.
         held, alarms: members that held, and those of them that fell off on a copy.
         refused, foreseen, other_refused: members that refused a request on the test trace; those of them that did on a
             copy; and members that did only there.

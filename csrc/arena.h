@@ -262,7 +262,7 @@ static inline uint32_t mixed(struct hw_heap *h, uint32_t keys_at, uint32_t numbe
     return (x ^ x >> 16) + peek4(h, keys_at + 12u);
 }
 
-/* A seal that one more word has gone into: another one for any other word. */
+/* Adds a word to a seal: two words never give the same one. */
 static inline uint32_t with_bound(uint32_t sum, uint32_t word)
 {
     return ((sum ^ word) + 0x6a09e667u) * 0x9e3779b1u;

@@ -132,7 +132,9 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         } else if (pool_is_bounded(p, pool, heap)) {
             count_blocks(p, pool, heap, &stats);
             pool_count_unmarked(pool, heap, &stats);
-            HW_ASK(pool, statistics, heap, &stats);
+            if (!pool_moves(pool)) {
+                HW_ASK_OWNER(pool, statistics, heap, &stats);
+            }
         }
     }
     stats.largest_free = (uint32_t)hw_largest_free(p, heap, UINT32_MAX);

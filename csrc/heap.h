@@ -226,32 +226,26 @@ static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_
 /* Serves a request: the payload, or NULL. */
 HW_HOT void *sealed_malloc(const struct hw_policy *p, struct hw_heap *h, size_t size, uint32_t site)
 {
-    if (p->seals) {
-        if (!is_sealed(p, h)) {
-            count_refused(p, h);
-            return NULL;
-        }
-        void *memory = heap_malloc(p, h, size, site);
-        seal(p, h);
-        return memory;
+    if (!is_sealed(p, h)) {
+        count_refused(p, h);
+        return NULL;
     }
-    return heap_malloc(p, h, size, site);
+    void *memory = heap_malloc(p, h, size, site);
+    seal(p, h);
+    return memory;
 }
 
 /* Serves n bytes at a larger alignment than payloads have as a rule: the address of the payload, or 0. */
 static inline uint32_t sealed_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
                                              uint32_t n)
 {
-    if (p->seals) {
-        if (!is_sealed(p, h)) {
-            count_refused(p, h);
-            return 0;
-        }
-        const uint32_t at = heap_malloc_aligned(p, h, alignment, n);
-        seal(p, h);
-        return at;
+    if (!is_sealed(p, h)) {
+        count_refused(p, h);
+        return 0;
     }
-    return heap_malloc_aligned(p, h, alignment, n);
+    const uint32_t at = heap_malloc_aligned(p, h, alignment, n);
+    seal(p, h);
+    return at;
 }
 
 /* Frees the block of a payload. */
@@ -267,15 +261,12 @@ HW_HOT void sealed_free(const struct hw_policy *p, struct hw_heap *h, uint32_t a
 /* Makes an object n bytes large without a search, and returns where it is; 0 where it cannot. */
 static inline uint32_t sealed_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
 {
-    if (p->seals) {
-        if (!is_sealed(p, h)) {
-            return 0;
-        }
-        const uint32_t resized = heap_resize(p, h, at, n);
-        seal(p, h);
-        return resized;
+    if (!is_sealed(p, h)) {
+        return 0;
     }
-    return heap_resize(p, h, at, n);
+    const uint32_t resized = heap_resize(p, h, at, n);
+    seal(p, h);
+    return resized;
 }
 
 #endif

@@ -187,12 +187,11 @@ HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct
 
 /* The largest request that hw_malloc() would serve now, or less: a lower bound, never too large. Looks at no more than
  * `looks` free blocks; the bound is exact where the list that holds the largest is not longer, and then that of
- * hw_statistics(). Blocks that wait to be reused are no part of it: hw_flush() gives them back first. O(looks), and
- * O(lists). */
+ * hw_statistics(). Cached blocks do not count: call hw_flush() first. O(looks), and O(lists). */
 HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *heap, uint32_t looks);
 
-/* Gives back what waits to be reused, as a request does that would be refused otherwise: the cached blocks. Nothing
- * waits then, so that hw_largest_free() and hw_statistics() count all free memory. O(cached blocks). */
+/* Frees the cached blocks, as a request does that would otherwise fail. Then hw_largest_free() and hw_statistics()
+ * count all free memory. O(cached blocks). */
 HW_API void hw_flush(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */

@@ -288,7 +288,7 @@ struct hw_pool {
     uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
-    uint32_t fast_max; /* derived: largest request for which it looks at what is at hand */
+    uint32_t fast_max; /* derived: largest request that tries the pool's fast path */
     uint32_t last;     /* derived: 1 if it owns all that no pool above owns */
     uint32_t cached;   /* derived: 1 where quick pools stand above it */
     uint32_t site;     /* class of the call sites that it serves alone, from 1; 0: any request */

@@ -409,7 +409,7 @@ static inline int buddy_is_sound(const struct hw_buddy *y, struct hw_heap *h, ui
     return b + size == top || load_order(y, h, b + size) >> 1 < y->orders;
 }
 
-/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+/* Adds the pool's boundaries to a seal that has the heap's. */
 static inline uint32_t buddy_sum_of_bounds(const struct hw_buddy *y, struct hw_heap *h, uint32_t sum)
 {
     sum = with_bound(sum, load4(h, y->top_at));

@@ -76,13 +76,6 @@ static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap 
     return left < c->header + c->align ? 0 : left - c->header;
 }
 
-static inline void compact_statistics(const struct hw_compact *c, struct hw_heap *h, struct hw_statistics *stats)
-{
-    (void)c;
-    (void)h;
-    (void)stats;
-}
-
 static inline uint32_t compact_largest(const struct hw_compact *c, struct hw_heap *h, uint32_t looks)
 {
     (void)looks;

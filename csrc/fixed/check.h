@@ -156,7 +156,7 @@ static inline int fixed_is_sound(const struct hw_fixed *f, struct hw_heap *h, ui
     return 1;
 }
 
-/* A seal that the pool's boundaries have gone into: the heap's, and numbers of blocks that flags vouch for. */
+/* Adds the upper end of the grown classes to a seal; flags protect the numbers of blocks of counted ones. */
 static inline uint32_t fixed_sum_of_bounds(const struct hw_fixed *f, struct hw_heap *h, uint32_t sum)
 {
     return f->end_at ? with_bound(sum, load4(h, f->end_at)) : sum;

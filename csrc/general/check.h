@@ -114,14 +114,14 @@ static inline void general_statistics(const struct hw_general *g, struct hw_heap
     }
 }
 
-/* Whether a search that looks at a free block has merged it with the free ones behind it. */
+/* Whether a search merges a free block with the free ones behind it before it examines the block. */
 static inline int is_merged_first(const struct hw_general *g)
 {
     if (g->coalesce == HW_LAZY) {
         return g->free_list == HW_IMPLICIT || g->fit != HW_NEXT; /* else it may begin among them */
     }
     if (g->coalesce == HW_DEFERRED) {
-        return g->search_most == 0; /* else they may be filed behind what it looks at */
+        return g->search_most == 0; /* else they may be inserted behind the last block that it examines */
     }
     return g->coalesce == HW_SWEEP;
 }
@@ -144,8 +144,7 @@ static inline uint32_t merged_bytes(const struct hw_general *g, struct hw_heap *
     return g->top == HW_TOP_LAST && g->coalesce != HW_SWEEP && size == top - b ? load4(h, g->limit_at) - b : size;
 }
 
-/* The largest block among those of the list at `head` that a search looks at, in bytes, but the first `looks` at most.
- */
+/* The largest block, in bytes, of the list at `head` that a search examines, of its first `looks` blocks. */
 static inline uint32_t largest_listed(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t looks)
 {
     uint32_t largest = 0;

@@ -80,7 +80,7 @@ static inline int is_gap_sound(const struct hw_general *g, struct hw_heap *h, ui
            ((end - first) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
 }
 
-/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+/* Adds the pool's boundaries to a seal that has the heap's. */
 static inline uint32_t general_sum_of_bounds(const struct hw_general *g, struct hw_heap *h, uint32_t sum)
 {
     sum = with_bound(sum, load4(h, g->top_at));

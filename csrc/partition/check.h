@@ -101,7 +101,7 @@ static inline int partition_is_sound(const struct hw_partition *g, struct hw_hea
     return g->coalesce == HW_NEVER || load_number(g, h, first_at(g, table, i + count - 1u)) == i;
 }
 
-/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+/* Adds the pool's boundaries to a seal that has the heap's. */
 static inline uint32_t partition_sum_of_bounds(const struct hw_partition *g, struct hw_heap *h, uint32_t sum)
 {
     sum = with_bound(sum, load4(h, g->top_at));

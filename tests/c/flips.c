@@ -7,13 +7,11 @@
  * misuse was counted before), how many were noticed (misuse was counted, or the checker finds it), and how many did no
  * harm.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "random_program.h"
 
 enum { OBJECTS = 100, CALLS = 350, SECONDS = 5 };
 enum { SILENT, NOTICED, HARMLESS, RESULTS };
@@ -23,19 +21,10 @@ static struct object {
     uint32_t size;
     unsigned char fill;
 } objects[OBJECTS];
-static struct hw_policy policy;
 static struct hw_heap *heap;
 static unsigned char *arena;
-static uint32_t arena_bytes;
-static uint64_t state;
 
-static uint32_t below(uint32_t bound)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % bound);
-}
-
-/* Whether all live objects hold what the program wrote to them, and lie apart in the arena. */
+/* Whether an object no longer holds what the program wrote to it. */
 static int is_changed(const struct object *o)
 {
     for (uint32_t i = 0; i < o->size; i++) {
@@ -46,6 +35,7 @@ static int is_changed(const struct object *o)
     return 0;
 }
 
+/* Whether new memory lies outside the arena, or overlaps a live object. */
 static int is_misplaced(const unsigned char *at, uint32_t size)
 {
     if (at < arena + policy.control || at + size > arena + arena_bytes) {
@@ -121,18 +111,18 @@ static int result_of_flip(void)
 
 int main(int argc, char **argv)
 {
-    FILE *file = argc == 5 ? fopen(argv[1], "rb") : NULL;
-    if (file == NULL || fread(&policy, sizeof policy, 1, file) != 1) {
+    const int flips = read_arguments(argc, argv);
+    if (flips < 0) {
         return 2;
     }
-    arena_bytes = (uint32_t)atoi(argv[2]);
+    const uint64_t seed = state;
     arena = aligned_alloc(4096, arena_bytes);
     unsigned counts[RESULTS] = {0}, crashed = 0;
-    for (int flip = 0; flip < atoi(argv[3]); flip++) {
+    for (int flip = 0; flip < flips; flip++) {
         const pid_t child = fork();
         if (child == 0) {
             alarm(SECONDS);
-            state = (uint64_t)atoi(argv[4]) << 32 | (uint64_t)flip;
+            state = seed << 32 | (uint64_t)flip;
             for (int i = 0; i < 4; i++) {
                 (void)below(2);
             }

@@ -6,25 +6,14 @@
  * refused the stated size, in how many it served more, by how many bytes at most, and the sums of the stated and of
  * the served sizes.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "random_program.h"
 
 enum { OBJECTS = 300, STATES = 12, CALLS = 150, STEP = 48 };
 
-static struct hw_policy policy;
-static uint32_t arena_bytes;
 static unsigned char *arena, *copy;
 static void *objects[OBJECTS];
-static uint64_t state;
-
-static uint32_t below(uint32_t bound)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((state >> 33) % bound);
-}
 
 static int serves(uint32_t size)
 {
@@ -48,17 +37,15 @@ static void run(struct hw_heap *heap, int frees)
 
 int main(int argc, char **argv)
 {
-    FILE *file = argc == 5 ? fopen(argv[1], "rb") : NULL;
-    if (file == NULL || fread(&policy, sizeof policy, 1, file) != 1) {
+    const int rounds = read_arguments(argc, argv);
+    if (rounds < 0) {
         return 2;
     }
-    arena_bytes = (uint32_t)atoi(argv[2]);
     arena = aligned_alloc(4096, arena_bytes);
     copy = aligned_alloc(4096, arena_bytes);
-    state = (uint64_t)atoi(argv[4]);
     unsigned states = 0, refused = 0, more = 0;
     unsigned long stated_bytes = 0, served_bytes = 0, furthest = 0;
-    for (int round = 0; round < atoi(argv[3]); round++) {
+    for (int round = 0; round < rounds; round++) {
         struct hw_heap *heap = hw_init(&policy, arena, arena_bytes);
         if (heap == NULL) {
             return 3;

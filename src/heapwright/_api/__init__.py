@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.names import picked_up
     from heapwright._heaps.regions import Placement as Placement
     from heapwright._heaps.regions import RegionPick as RegionPick
+    from heapwright._heaps.regions import require_regions
     from heapwright._measure.boards.measure import Session
     from heapwright._measure.host import timing
     from heapwright._measure.host.machine import machine
@@ -220,6 +221,7 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "require_regions",
     "resample",
     "sample_events",
     "scale",
@@ -331,6 +333,7 @@ _NAMES = {
     "_generate": ("generated_files",),
     "_heaps.foreign.heap": ("ForeignHeap",),
     "_heaps.names": ("picked_up",),
+    "_heaps.regions": ("require_regions",),
     "_measure.boards.measure": ("Session",),
     "_measure.host.machine": ("machine",),
     "_recipes.recipe": ("CHECKS", "Recipe"),

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line_errors, trace_of
-from heapwright._api.heaps import fit, replay
+from heapwright._api.heaps import Fit, fit, replay
 from heapwright._studies.gate import ARENAS, LEAKS, Checked, Rule, judged
 from heapwright._support.errors import HeapwrightError, ParameterError
 from heapwright._support.writing import write_text
-from heapwright._traces.leaks import find_leaks
 from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 
@@ -52,7 +51,7 @@ def check(
     rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
     apart = [trace_of(item, repair) for item in listed(held_out)]
-    given = {"held_out": apart, "growth": growth, "seed": seed, "repair": repair}
+    given: dict[str, Any] = {"held_out": apart, "growth": growth, "seed": seed, "repair": repair}
     read = [trace_of(item, repair) for item in listed(traces)]
     requested = listed(heaps)
     known = _baselines(listed(baseline), requested, given)
@@ -61,8 +60,9 @@ def check(
         holders = profile(trace)["at_peak"]
         for heap in requested:
             before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
-            values = _values(trace, heap, given)
-            checked.append(judged(trace.name, _name(heap), values, holders, rules, before, find_leaks(trace)))
+            result = fit(trace, heap, **given)
+            values = _values(trace, heap, result)
+            checked.append(judged(trace.name, _name(heap), values, holders, rules, before, result.leaks))
     if junit is not None or sarif is not None:
         from heapwright._report import gate_files
 
@@ -90,8 +90,8 @@ def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
     return rows
 
 
-def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
-    result, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
+def _values(trace: Trace, heap: AnyHeap, result: Fit) -> dict[str, float | int | None]:
+    metrics = replay(trace, heap).metrics
     arenas = {key: getattr(result, key) for key in ARENAS}
     return {**metrics, **_in_the_long_run(trace, heap), **arenas, LEAKS: len(result.leaks)}
 
@@ -124,7 +124,10 @@ def _baselines(given: Sequence[AnyTrace], heaps: Sequence[AnyHeap], how: Mapping
             continue
         trace = trace_of(item, bool(how["repair"]))
         holders = profile(trace)["at_peak"]
-        results += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
+        results += [
+            judged(trace.name, _name(heap), _values(trace, heap, fit(trace, heap, **how)), holders, ())
+            for heap in heaps
+        ]
     return results
 
 

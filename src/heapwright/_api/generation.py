@@ -155,7 +155,7 @@ def generate(
 
 
 def _check_generated(behind: str | None, platform: str | None, inline: bool, traces: bool, memp: bool) -> None:
-    """Raise ParameterError for those of `generate` that exclude each other."""
+    """Raise ParameterError for arguments of `generate` that exclude each other."""
     if behind is not None and (platform is not None or traces):
         raise ParameterError(
             f"pools in front of {behind} are generated alone: leave platforms and evidence out", parameter="behind"

@@ -248,9 +248,7 @@ class Fit:
 
     @classmethod
     def of(cls, trace: Trace, heap: str, result: Arenas, copies: int, growth: float) -> Fit:
-        """Name what `heapwright._heaps.heaps.fit_each` found."""
-        from heapwright._traces.failures import failures_of
-        from heapwright._traces.leaks import find_leaks
+        """Name what `heapwright._heaps.heaps.fit_each` found for an allocator, without what the trace alone shows."""
         from heapwright._traces.load import load_of
 
         size, tried, proved = result.safe or (None, None, None)
@@ -276,8 +274,6 @@ class Fit:
             reach_request_bytes=result.reach.request_bytes,
             reach_objects=result.reach.objects,
             error=result.error,
-            leaks=find_leaks(trace),
-            failures=failures_of(trace) or None,
         )
 
     def __repr__(self) -> str:
@@ -364,6 +360,8 @@ def fit(
     from heapwright._heaps.heaps import fit_each
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
+    from heapwright._traces.failures import failures_of
+    from heapwright._traces.leaks import find_leaks
     from heapwright._traces.load import load_of
 
     check_fit_numbers(copies, step, share, growth, live)
@@ -385,8 +383,9 @@ def fit(
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
+        leaks, failures = find_leaks(trace), failures_of(trace) or None
         for label, key in requested.each:
-            of_heap = Fit.of(trace, label, fitted[key], len(made), grown)
+            of_heap = replace(Fit.of(trace, label, fitted[key], len(made), grown), leaks=leaks, failures=failures)
             if platform is not None and of_heap.reserve_bytes is not None:
                 sizing = Sizing(trace, others, requested.heaps[key], of_heap.reserve_bytes, scaled)
                 of_heap = replace(of_heap, options=sizes_in_options(system, sizing))

@@ -163,9 +163,9 @@ def command(
     requested = api.Options(command=command_line(), **settings)
     recordings = read_traces(traces)
     if regions is not None:
-        from heapwright._cli.regions import pick_data, place_pick, print_pick, require_regions
+        from heapwright._cli.regions import pick_data, place_pick, print_pick
 
-        require_regions(regions)
+        api.require_regions(regions)
     space = api.space_for(recordings, space_path, align)
     for trace in recordings:
         for text in trace.notes:

@@ -131,7 +131,7 @@ def _print_option(decision: Decision) -> None:
     heap = current if decision.keep else decision.pick.label
     part = option_lines(current, heap, decision.reserve_bytes)
     if part is not None:
-        print_sentences([f"{part.file}: {' '.join(part.lines)} (it counts {part.counts.partition('it counts ')[2]})."])
+        print_sentences([f"{part.file}: {' '.join(part.lines)} ({part.includes})."])
 
 
 def _contents(

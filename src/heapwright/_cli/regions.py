@@ -17,15 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN_PLACEMENTS = 8
 """Placements in regions that are printed."""
-MOST_REGIONS = 4
 MOST_HEAPS = 16
 """Heaps of a study that are placed in regions, after its recommendations."""
-
-
-def require_regions(regions: tuple[int, ...]) -> None:
-    """Raise click.UsageError for too few or too many regions."""
-    if not 2 <= len(regions) <= MOST_REGIONS:
-        raise click.UsageError(f"--regions: {len(regions)} regions; give 2 to {MOST_REGIONS}")
 
 
 def fit_regions(traces: Sequence[Trace], heaps: Sequence[str], regions: tuple[int, ...], as_json: bool) -> None:

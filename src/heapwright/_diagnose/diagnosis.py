@@ -62,7 +62,7 @@ def diagnose(files: Sequence[Path | Trace], *, heaps: Sequence[Heap] = (), arena
 
     Args:
         files: any of what `READ` names. Snapshots in several files are compared in their order.
-        heaps: the allocator in use, on which traces are replayed, and others to try; without any it is that of the log,
+        heaps: the allocator in use, on which traces are replayed, and others to try; by default it is that of the log,
             else `trials.USUAL`.
         arena: bytes of the heap in use.
 

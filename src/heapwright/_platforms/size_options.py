@@ -28,11 +28,13 @@ class OptionLines:
         file: the file, or the place, that they go into.
         counts: what they are for, and what their numbers include, in words.
         lines: the lines.
+        includes: what the number of a heap's line includes; "" of other lines.
     """
 
     file: str
     counts: str
     lines: tuple[str, ...]
+    includes: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,9 @@ class SizeOptions:
         )
         above = self.most is not None and size > self.most
         limit = f"; {self.title} accepts {self.most:,} bytes at most" if above else ""
-        text = f"for {heap.label}{instead}; it counts {counts}{limit}"
-        return OptionLines(self.file, text, tuple(line.format(bytes=size) for line in lines))
+        includes = f"it counts {counts}{limit}"
+        text = f"for {heap.label}{instead}; {includes}"
+        return OptionLines(self.file, text, tuple(line.format(bytes=size) for line in lines), includes)
 
     def pool_lines(self, size: int, count: int) -> tuple[str, ...]:
         """The lines that make `count` fixed blocks for objects of `size` bytes."""
