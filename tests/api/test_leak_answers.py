@@ -67,6 +67,15 @@ def test_explore_ends_with_the_leak_before_what_to_ship(app: Path, study: hw.Stu
     how = ("--strategy", "random", "--limit", "20", "--long-run", "1000")
     last = " ".join(run_here("explore", app, "-o", study.path, *how).stdout.split()).split("replays in")[1]
     assert 0 < last.index(NAMED) < last.index("Ship")
+    (leak,) = json.loads(run_here("explore", app, "-o", study.path, *how, "--json").stdout)["leaks"]["app"]
+    assert leak["size"] == 72
+
+
+def test_a_leak_of_a_trace_held_out_is_named_too(app: Path, tmp_path: Path) -> None:
+    steady = Trace.from_columns(op=[MALLOC, FREE] * 300, id=np.arange(300).repeat(2), size=[64, 0] * 300)
+    study = hw.explore(steady, tmp_path / "held.duckdb", held_out=app, strategy="random", limit=5, stress_test=False)
+    assert study.leaks.keys() == {"app"}
+    assert " ".join(run_here("pareto", study.path).stdout.split()).startswith(NAMED)
 
 
 def test_a_report_names_the_leak_before_what_to_ship(app: Path, study: hw.Study, tmp_path: Path) -> None:

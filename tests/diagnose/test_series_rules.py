@@ -305,3 +305,49 @@ def test_a_line_of_lwip_has_the_size_of_its_pool_as_avail() -> None:
     (finding,) = judged([f"pbuf pool used {at % 16} max 16 avail 16 err {max(0, at - 30)}" for at in range(60)])
     assert (finding.kind, finding.confidence) == ("too small", "likely")
     assert "29 requests failed" in finding.sentence
+
+
+def test_each_field_of_proc_status_is_a_series_of_its_own() -> None:
+    lines = [
+        text
+        for at in range(60)
+        for text in (
+            f"2026-03-01 {at // 6:02d}:{at % 6 * 10:02d}:00",
+            f"VmPeak:\t   {9000 + 40 * at} kB",
+            f"VmRSS:\t    {5000 + 40 * at} kB",
+            f"VmData:\t    {3500 + 40 * at} kB",
+        )
+    ]
+    leak, *_ = judged(lines)
+    assert (leak.kind, leak.confidence, leak.memory) == ("leak", "likely", "")
+    assert f"{6 * 40 * 1024:,} B an hour" in leak.sentence  # the time stands alone, in a line above the fields
+
+
+@pytest.mark.parametrize(
+    "line", ["mbedtls_ssl_setup returned -0x7F00", "i2s: ESP_ERR_NO_MEM", "tcp_write: ERR_MEM", "read: -ENOMEM"]
+)
+def test_a_code_for_no_memory_is_a_request_that_failed(line: str) -> None:
+    (finding,) = judged([line, "retry", line])
+    assert (finding.kind, finding.confidence) == ("not enough data", "inconclusive")
+    assert finding.sentence.startswith("2 requests failed, and no line has how much memory was free")
+
+
+@pytest.mark.parametrize(
+    ("block", "expected", "words"),
+    [
+        (14_500, "fragmentation", "the largest free block has 14,500 B"),
+        (36_864, "not enough data", "takes two buffers of 16,717 B by default"),
+    ],
+)
+def test_a_failed_connection_of_mbedtls_is_compared_with_its_usual_buffers(
+    block: int, expected: str, words: str
+) -> None:
+    (finding,) = judged(["ssl_handshake returned -0x7f00", f"free heap: 51200, largest block: {block}"])
+    assert (finding.kind, finding.confidence) == (expected, "inconclusive") and words in finding.sentence
+
+
+def test_another_memory_with_several_blocks_of_a_failed_size_is_named() -> None:
+    state = "DMA free 1800 largest 1024 | DRAM free 95057 largest 60000"
+    first, *_ = judged([state, "spi: no memory for 4092 byte dma buffer"] * 6)
+    assert (first.kind, first.confidence) == ("wrong memory", "likely")
+    assert "while 95,057 B are free in Internal" in first.sentence

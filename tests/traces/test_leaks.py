@@ -202,7 +202,7 @@ def test_a_leak_is_likely_unless_most_of_what_is_allocated_stays() -> None:
         building.free(building.malloc(20))
         building.malloc(72)
         building.malloc(48)
-    assert {leak.confidence for leak in find_leaks(building.trace())} == {"possible"}
+    assert {leak.confidence for leak in find_leaks(building.trace())} == {"inconclusive"}
 
 
 def test_the_sentence_has_the_time_until_the_reserve_is_used_up() -> None:
@@ -212,9 +212,9 @@ def test_the_sentence_has_the_time_until_the_reserve_is_used_up() -> None:
         "are never freed, and their number rises in a straight line, 2 bytes a second; a reserve of 3,600 bytes is "
         "used up 15 min (2,500 calls) after the recording."
     )
-    untimed = replace(leak, site="", bytes_per_hour=None, confidence="possible")
+    untimed = replace(leak, site="", bytes_per_hour=None, confidence="inconclusive")
     assert leak_sentence([untimed, untimed], "app") == (
-        "A leak in app (possible), or the program still builds up its data: most of what it allocates stays: 75 "
+        "A leak in app (inconclusive), or the program still builds up its data: most of what it allocates stays: 75 "
         "objects of 72 bytes, and 1 more size or site (10,800 bytes) are never freed, and their number rises in a "
         "straight line, 1.44 bytes a call."
     )
@@ -245,4 +245,4 @@ def test_recordings_of_programs_that_do_not_leak_are_not_named(shared_data: Path
     found = {file.stem: find_leaks(Trace.read(file)) for file in [*files, shared_data / "long" / "mosq_long.parquet"]}
     assert len(found) == 36
     assert {name for name, leaks in found.items() if leaks} == BUILDING_UP
-    assert {leak.confidence for leaks in found.values() for leak in leaks} == {"possible"}
+    assert {leak.confidence for leaks in found.values() for leak in leaks} == {"inconclusive"}

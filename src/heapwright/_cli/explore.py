@@ -180,6 +180,7 @@ def command(
     with Analysis.open(done.study) as study:
         note_partial(study)
         by_load, question = picks_by_load(study, recordings), study.question
+        facts = {"leaks": study.meta.get("leaks", {}), "failures": study.failures}
         pick = None if regions is None else place_pick(study, recordings, regions, (long_run, options["seed"]))
         if not as_json:
             from heapwright._cli.front import print_front
@@ -196,7 +197,7 @@ def command(
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     head = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
     placed = {} if pick is None else {"regions": pick_data(pick)}
-    print_json({**dataclasses.asdict(done), **head, **loads, **placed})
+    print_json({**dataclasses.asdict(done), **head, **facts, **loads, **placed})
 
 
 def _settings(options: dict[str, Any], tolerance: float | None, long_run: int) -> dict[str, Any]:

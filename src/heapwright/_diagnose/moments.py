@@ -58,6 +58,14 @@ class Clock:
     def __init__(self) -> None:
         self._days = 0.0
         self._last: float | None = None
+        self._heading: float | None = None
+
+    def of_line(self, time: tuple[float, bool] | None, is_alone: bool) -> float | None:
+        """Seconds of a line; a time alone in a line, as `date` prints it, is that of the lines below that have none."""
+        seconds = self.at(time)
+        if time is not None:
+            self._heading = seconds if is_alone else None
+        return self._heading if time is None else seconds
 
     def at(self, time: tuple[float, bool] | None) -> float | None:
         """Seconds of a time; None if there is none."""

@@ -31,9 +31,13 @@ _CELLS = re.compile(r"\s*[|,;\t]\s*|\s{2,}")
 _OF_TOTAL = re.compile(r"\s*/\s*|\s+of\s+(?:the\s+)?")
 _FAILURE = re.compile(
     r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|unable|no memory|out of memory|not enough|insufficient|\boom\b|refused"
-    r"|\breturn(?:s|ed)? (?:a )?null\b|== ?null\b|-> ?null\b)"
+    r"|\breturn(?:s|ed)? (?:a )?null\b|== ?null\b|-> ?null\b"
+    r"|\benomem\b|no_?mem\b|\berr_mem\b|bad_alloc|memoryerror|alloc_failed)"
 )
-_REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer")
+"""Words of a request that failed, and the codes of C libraries, ESP-IDF, lwIP, C++ and MicroPython for it."""
+_MBEDTLS = re.compile(r"(?i)-0x(?:7f00|2880|3f80|4d80|5180|6180|1180|006a|0010)\b")
+"""Codes of mbedTLS that end in _ALLOC_FAILED: those of SSL, X.509, PK, ECP, MD, CIPHER, PEM, ASN.1 and MPI."""
+_REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer|no_?mem|err_mem")
 _SLASHED = re.compile(
     r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
 )
@@ -75,11 +79,18 @@ class SeriesReading:
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that failed, as a line reports it: its size, if the line has one, and the memory."""
+    """A request that failed, as a line reports it.
+
+    Attributes:
+        size: bytes, if the line has them.
+        memory: its name, empty if the line names none.
+        is_tls: the line is one of mbedTLS, whose buffers have a usual size.
+    """
 
     line: int
     size: int | None
     memory: str
+    is_tls: bool = False
 
 
 @dataclass
@@ -135,11 +146,13 @@ def readings_of(lines: list[str]) -> Readings:
 def _add_line(result: Readings, number: int, line: str, clock: Clock, memory: str) -> str:
     """Add what a line of words says; returns the memory that the lines below it are of if they name none."""
     text, time = without_time(line)
+    if "-0x" in text:
+        text = _MBEDTLS.sub("(mbedTLS allocation failed)", text)
     if _LWIP.search(text):
         text = re.sub(r"(?i)\bavail\b", "total", text)
     pairs = list(_of_json(text) or _of_line(text))
     uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
-    seconds = clock.at(time) if uptime is None else uptime
+    seconds = clock.of_line(time, is_alone=not text.strip()) if uptime is None else uptime
     if not pairs:
         memory = _heading(text, memory)
     if failure := _failure_in(text, number, len(pairs)):
@@ -345,9 +358,9 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     text = _HEX.sub("", line)
     sizes = re.findall(r"(?i)(?:size|alloc\w*|of|for|request\w*|malloc)\D{0,12}?(\d{1,9})\b", text)
     sizes += re.findall(r"(?i)\b(\d{1,9})\s*-?\s*(?:bytes?|b)\b", text)
-    if not sizes and not re.search(r"(?i)alloc|memory", line):
+    if not sizes and not re.search(r"(?i)alloc|memory|no_?mem|err_mem", line):
         return None
-    return Failure(number, int(sizes[0]) if sizes else None, memory_of(line))
+    return Failure(number, int(sizes[0]) if sizes else None, memory_of(line), "mbedTLS allocation failed" in line)
 
 
 @lru_cache(_KNOWN_FORMS)

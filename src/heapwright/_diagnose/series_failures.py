@@ -10,6 +10,9 @@ from heapwright._diagnose.readings import HEAP, Failure
 from heapwright._diagnose.series import Series
 from heapwright._diagnose.series_words import CALLS_NEXT, cures_of_fragmentation, finding_of, is_full, prefix
 
+TLS_BUFFER = 16_717
+"""Bytes of a record buffer of mbedTLS with its default of 16,384 B of content; a connection has two."""
+
 TINY = 0.01
 """A request below that share of what is free fails in another memory rather than for want of a hole."""
 
@@ -140,6 +143,37 @@ def failed_requests(series: Series, failed: Sequence[int]) -> Finding | None:
         return None
     request = _Refused.of(series, failed)
     return request.full() or request.in_holes() or request.elsewhere() or request.unexplained()
+
+
+def unknown_size(series: Series, failures: Sequence[Failure]) -> Finding | None:
+    """Finding of requests that failed in the only memory, of which no line has the size."""
+    unknown = [item for item in failures if not item.size]
+    free, block = series.last("free"), series.last("largest")
+    if not unknown or free is None:
+        return None
+    words = f"{number(len(unknown))} request{'s' if len(unknown) > 1 else ''} failed"
+    blocks = f", in blocks of up to {number(block)} B" if block is not None else ""
+    sentence = f"{words} of a size that no line has, and {number(free)} B are free{blocks}"
+    tls = any(item.is_tls for item in unknown)
+    if tls and block is not None and block < TLS_BUFFER <= free:
+        return finding_of(
+            series,
+            "fragmentation",
+            INCONCLUSIVE,
+            f"{words} in mbedTLS, whose buffers have {number(TLS_BUFFER)} B by default, although {number(free)} B are "
+            f"free: the largest free block has {number(block)} B",
+            cures=cures_of_fragmentation(TLS_BUFFER),
+            record_next="the size of each request that fails, and the largest free block then",
+        )
+    if tls:
+        sentence += f"; a connection of mbedTLS takes two buffers of {number(TLS_BUFFER)} B by default"
+    return finding_of(
+        series,
+        "not enough data",
+        INCONCLUSIVE,
+        sentence,
+        record_next="the size of each request that fails, with free memory and the largest free block then",
+    )
 
 
 def failures_alone(failures: Sequence[Failure]) -> Finding:

@@ -9,7 +9,7 @@ import numpy as np
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, number
 from heapwright._diagnose.readings import Failure, Readings
 from heapwright._diagnose.series import Column, Series
-from heapwright._diagnose.series_failures import failed_requests, failed_sizes, failures_alone
+from heapwright._diagnose.series_failures import failed_requests, failed_sizes, failures_alone, unknown_size
 from heapwright._diagnose.series_words import (
     CALLS_NEXT,
     FULL,
@@ -56,7 +56,10 @@ NEARLY_FULL = 0.10
 EMPTY = 0.5
 """A memory lies idle if that share of it is free."""
 IDLE = 100_000
-"""Bytes that must be free in a memory of which no size is known, and ten times as many as in the full one."""
+MORE_FREE = 10
+"""Bytes that must be free in a memory of which no size is known, and how many times as many as in the full one; ..."""
+SEVERAL = 4
+"""... or it has a block for that many of the requests that failed in the full one."""
 
 
 DIP = 0.5
@@ -79,6 +82,8 @@ def judge(readings: Readings) -> list[Finding]:
         Series.of(name, items, readings.units.get(name, "B")) for name, items in readings.memories.items() if items
     ]
     findings = [_judge(item, failed_sizes(item, readings.failures, series)) for item in series]
+    if len(series) == 1 and findings[0].kind in ("not enough data", "nothing wrong"):
+        findings = [unknown_size(series[0], readings.failures) or findings[0]]
     if exhausted := _wrong_memory(series, readings.failures):
         findings = [exhausted, *(item for item in findings if item.memory != exhausted.memory)]
     if not series and readings.failures:
@@ -398,10 +403,13 @@ def _is_apart(series: Series) -> bool:
 
 
 def _is_idle(series: Series, free: float, request: int) -> bool:
-    """Whether a memory could serve a request that failed in a memory with `free` bytes free."""
+    """Whether a memory could serve a request that failed in a memory with `free` bytes free; 0 if none is known."""
     idle = series.last("free") or 0.0
-    enough = EMPTY * series.size if series.size else max(IDLE, 10 * free)
-    return idle >= enough and (series.last("largest") or idle) > request
+    block = series.last("largest") or idle
+    if request and block >= SEVERAL * request and idle >= MORE_FREE * free:
+        return True
+    enough = EMPTY * series.size if series.size else max(IDLE, MORE_FREE * free)
+    return idle >= enough and block > request
 
 
 def _exhausted(series: Series, failed: int | None, other: Series) -> Finding:

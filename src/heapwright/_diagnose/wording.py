@@ -51,7 +51,7 @@ _PEAK = re.compile(
 _FREE = re.compile(r"free|fordblks|avail|unused|remaining|noninuse|notinuse")
 _USED = re.compile(
     r"used|inuse|alloced|allocated|occupied|uordblks|usage|curalloc|currentuse|consumed|^currentheap(?:size)?$|^currentsize$"
-    r"|^heapcurrent$|^vm(?:rss|data)$|^rss$"
+    r"|^heapcurrent$|^vm(?:rss|data|size)$|^rss$"
 )
 _TOTAL = re.compile(
     r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|pool[a-z]*size$|memsize|reservedsize|^reserved$"
@@ -93,7 +93,8 @@ _TIME = frozenset(("time", "timestamp", "ts", "uptime", "elapsed", "runtime", "t
 _EXTERNAL = frozenset(("psram", "spiram", "spi", "ps", "external", "ext", "sdram", "hyperram"))
 _INTERNAL = frozenset(("internal", "int", "intern", "ih", "dram", "iram"))
 _NAMED = {"dma": "DMA", "ccm": "CCM", "dtcm": "DTCM", "itcm": "ITCM", "ocram": "OCRAM", "tcm": "TCM", "rtc": "RTC"}
-
+_OF_PROCESS = re.compile(r"\bVm(?:Peak|Size|Lck|Pin|Data|Stk|Exe|Lib|PTE|Swap)\b")
+"""Fields of /proc/PID/status that count another thing than VmRSS and its peak, VmHWM, do."""
 
 _KNOWN_WORDS = 4096
 """Texts whose meaning is kept: the lines of a log have the same words."""
@@ -149,6 +150,8 @@ def _bytes_of(words: list[str], joined: str) -> Named | None:
 def memory_of(text: str) -> str:
     """The memory that these words name; empty if they name none."""
     result = ""
+    if process := _OF_PROCESS.search(text):
+        return process[0]
     for word in words_of(text):
         if word in _EXTERNAL or "psram" in word or "spiram" in word:
             result = "PSRAM"

@@ -117,7 +117,7 @@ def explore(
     pool = _worker_pool(options.jobs, options.dask)
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
-        study.set_facts(traces)
+        study.set_facts([*traces, *held_out])
         current = options.current or _recorded_on(traces)
         if current is not None:
             study.set_current(current)

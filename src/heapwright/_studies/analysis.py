@@ -119,7 +119,7 @@ class Analysis(StudyFile):
 
     @property
     def leaks(self) -> dict[str, tuple[Leak, ...]]:
-        """Leaks of the traces explored on, by the trace's name; empty in older studies."""
+        """Leaks of the traces explored on and held out, by the trace's name; empty in older studies."""
         stored = self.meta.get("leaks", {})
         return {name: tuple(map(Leak.of, found)) for name, found in stored.items()}
 
@@ -133,8 +133,9 @@ class Analysis(StudyFile):
         leaks = {trace.name: list(map(asdict, found)) for trace in traces if (found := find_leaks(trace))}
         failures = {trace.name: str(failed) for trace in traces if (failed := failures_of(trace))}
         for key, value in {"leaks": leaks, "failures": failures}.items():
-            if value != self.meta.get(key, {}):
-                self._set(key, value)
+            stored = self.meta.get(key, {})
+            if stored | value != stored:
+                self._set(key, stored | value)
 
     @property
     def tuned_for(self) -> str:

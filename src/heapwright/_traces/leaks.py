@@ -56,7 +56,7 @@ class Leak:
         objects_per_call: rate in the last two thirds, per heap call of the program.
         bytes_per_call: the same in requested bytes.
         bytes_per_hour: the same per hour; None if the trace has no times.
-        confidence: "likely", or "possible" if more than `BUILDING` of all objects allocated meanwhile stay.
+        confidence: "likely", or "inconclusive" if more than `BUILDING` of all objects allocated meanwhile stay.
     """
 
     size: int | None
@@ -66,7 +66,7 @@ class Leak:
     objects_per_call: float
     bytes_per_call: float
     bytes_per_hour: float | None
-    confidence: Literal["likely", "possible"] = "likely"
+    confidence: Literal["likely", "inconclusive"] = "likely"
 
     def calls_until(self, reserve: int) -> float:
         """Heap calls until the leak alone has used up `reserve` bytes."""
@@ -82,11 +82,13 @@ class Leak:
         if type(stored) is not dict or stored.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("no leak")
         leak = cls(**stored)
+        if stored["confidence"] == "possible":  # as version 0.2 wrote it
+            leak = replace(leak, confidence="inconclusive")
         whole = (leak.objects, leak.bytes, leak.size or 0)
         rates = (leak.objects_per_call, leak.bytes_per_call, leak.bytes_per_hour or 0.0)
         if any(type(value) is not int for value in whole) or any(type(value) is not float for value in rates):
             raise ValueError("a leak with a value of another type")
-        if type(leak.site) is not str or leak.confidence not in ("likely", "possible") or leak.bytes_per_call <= 0:
+        if type(leak.site) is not str or leak.confidence not in ("likely", "inconclusive") or leak.bytes_per_call <= 0:
             raise ValueError("a leak with a value of another type")
         return leak
 
@@ -124,7 +126,7 @@ def leak_sentence(leaks: Sequence[Leak], name: str, reserve: int | None = None, 
         until = calls if hourly is None else f"{hours_in_words(spare / hourly)} ({calls})"
         text += f"; a reserve of {reserve:,} bytes is used up {until} after the recording"
     why = "or a cache that still fills"
-    if all(leak.confidence == "possible" for leak in leaks):
+    if all(leak.confidence == "inconclusive" for leak in leaks):
         why = "or the program still builds up its data: most of what it allocates stays"
     return f"A leak in {name} ({first.confidence}), {why}: {text}."
 
@@ -152,7 +154,7 @@ def find_leaks(trace: Trace) -> tuple[Leak, ...]:
     lives = _Lifetimes(trace, end)
     kept = lives.kept_since(start)
     allocated = int(np.count_nonzero((lives.birth >= start) & (lives.birth < end)))
-    confidence: Literal["likely", "possible"] = "possible" if len(kept) > BUILDING * allocated else "likely"
+    confidence: Literal["likely", "inconclusive"] = "inconclusive" if len(kept) > BUILDING * allocated else "likely"
     found: list[Leak] = []
     remaining = np.ones(len(lives.size), bool)
     if trace.sites != ("",):
