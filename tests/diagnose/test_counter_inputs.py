@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.readings import Readings
 
@@ -99,3 +101,12 @@ def test_the_most_that_mbed_tls_took_includes_headers() -> None:
 
 def test_other_lines_are_left_to_others() -> None:
     assert read("free 10\nMEMORY LEAK\n") == ({}, ["free 10", "MEMORY LEAK"])
+
+
+@pytest.mark.parametrize(("total", "unit"), [(1987, 1 << 20), (2_034_688, 1 << 10)])
+def test_free_of_linux_counts_what_is_available_in_kib_or_mib(total: int, unit: int) -> None:
+    head = "               total        used        free      shared  buff/cache   available"
+    rows = [head, f"Mem:  {total}  {total // 5}  {total // 2}  3  212  {total * 4 // 5}", "Swap:  0  0  0"]
+    readings = Readings()
+    take_counters(rows, readings)
+    assert readings.memories["heap"][0].values == {"total": total * unit, "free": total * 4 // 5 * unit}

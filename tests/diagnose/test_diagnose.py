@@ -118,9 +118,7 @@ def test_a_study_stands_for_its_traces(tmp_path: Path) -> None:
     assert "(assumed)" not in result.sentence or result.finding.confidence != "sure"
 
 
-@pytest.mark.parametrize(
-    "content", [b"hello world\n", b"", b"\x7fELF\0\0\0\0\0\0", b"int free(void *p);\n", b"[[pool]]\n"]
-)
+@pytest.mark.parametrize("content", [b"", b" \n\n", b"\x7fELF\0\0\0\0\0\0", b"[[pool]]\n"])
 def test_what_has_nothing_of_a_heap_is_one_line_of_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.txt"
     path.write_bytes(content)
@@ -128,6 +126,30 @@ def test_what_has_nothing_of_a_heap_is_one_line_of_error(tmp_path: Path, content
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["hello world\n", "int free(void *p);\n", "mem=71; tasks=12\n" * 20])
+def test_a_text_without_a_figure_of_a_heap_is_not_enough_data(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.txt"
+    path.write_text(text)
+    result = hw.diagnose(path)
+    assert (result.kind, result.finding.confidence) == ("not enough data", "inconclusive")
+    assert "a log of heap calls" in result.finding.record_next
+
+
+def test_calls_in_words_of_their_own_are_read_with_the_patterns_that_import_proposes(tmp_path: Path) -> None:
+    lines = []
+    for turn in range(60):
+        for site, address, size in (("rx", 0x20004A10, 0x200), ("node", 0x20004C18, 0x7C)):
+            lines.append(f"{turn:06d}.000  take  {site}  0x{address:x}  0x{size:x}")
+        lines.append(f"{turn:06d}.010  take  topic  0x{0x20005000 + turn * 0x50:x}  0x48")
+        lines += [f"{turn:06d}.020  give  node  0x20004c18", f"{turn:06d}.030  give  rx  0x20004a10"]
+    path = tmp_path / "calls.txt"
+    path.write_text("\n".join(lines) + "\n")
+    result = hw.diagnose(path)
+    assert (result.kind, result.finding.confidence) == ("leak", "likely")
+    assert "60 objects of 72 B from topic" in result.sentence
+    assert any("--pattern 'alloc=take {site} {address} {size}'" in note for note in result.notes)
 
 
 def test_a_file_that_is_absent_or_of_packets_is_an_error(tmp_path: Path) -> None:

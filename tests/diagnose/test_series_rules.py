@@ -9,6 +9,7 @@ import pytest
 
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.model import Finding
+from heapwright._diagnose.plain_lines import plain_lines
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.series_rules import judge
 
@@ -351,3 +352,47 @@ def test_another_memory_with_several_blocks_of_a_failed_size_is_named() -> None:
     first, *_ = judged([state, "spi: no memory for 4092 byte dma buffer"] * 6)
     assert (first.kind, first.confidence) == ("wrong memory", "likely")
     assert "while 95,057 B are free in Internal" in first.sentence
+
+
+def test_ms_print_lists_bytes_in_use_by_time() -> None:
+    head = "  n       time(ms)         total(B)   useful-heap(B) extra-heap(B)    stacks(B)"
+    rows = [f"{at:3}  {at * 60_000:12,}  {1_000_000 + at * 50_000:12,}  900,000  100,000  0" for at in range(40)]
+    (finding,) = judged(["--------", head, "--------", *rows])
+    assert (finding.kind, finding.confidence) == ("leak", "likely")
+    assert "3,000,000 B an hour" in finding.sentence  # 50,000 B a minute
+
+
+def test_the_free_pages_of_linux_show_what_order_fails() -> None:
+    (finding,) = judged(
+        [
+            "kworker: page allocation failure: order:4, mode:0x40cc0(GFP_KERNEL)",
+            "active_anon:2904 free:6974",
+            "Normal free:27896kB min:2888kB low:3608kB high:4332kB",
+            "Normal: 2744*4kB (UME) 1411*8kB (UME) 310*16kB (UM) 21*32kB (UM) 0*64kB 0*128kB = 27896kB",
+        ]
+    )
+    assert (finding.kind, finding.confidence) == ("fragmentation", "likely")
+    assert "65,536 B failed" in finding.sentence and "largest free block was 32,768 B" in finding.sentence
+
+
+def test_a_static_buffer_of_mbedtls_is_compared_with_what_a_connection_takes() -> None:
+    first, *_ = judged(
+        [
+            "mbedtls_memory_buffer_alloc_init(buf=0x2000C1A0, len=32768)",
+            "ssl_tls.c: alloc(16717 bytes) failed",
+            "Current use: 6 blocks / 1184 bytes, max: 9 blocks / 18637 bytes (total 18925 bytes), alloc / free: 1 / 1",
+        ]
+    )
+    assert (first.kind, first.confidence) == ("too small", "likely")
+    assert "in its 32,768 B" in first.sentence and "33,434 B" in first.sentence
+
+
+def test_pages_that_grow_while_what_is_allocated_stays_are_fragmentation() -> None:
+    lines = [
+        f"stats.allocated:{407_000_000 + at % 3 * 1_000_000:,} stats.active:{440_000_000 + at * 20_000_000:,} "
+        "stats.metadata:14,336,112 stats.resident:475,164,672 stats.mapped:497,164,288"
+        for at in range(30)
+    ]
+    (finding,) = judged(plain_lines(lines))
+    assert (finding.kind, finding.confidence) == ("fragmentation", "likely")
+    assert "grows from 440,000,000 to 1,020,000,000 B" in finding.sentence

@@ -1,7 +1,8 @@
 """Counters that a library prints in a form of its own, on several lines or with words that mean something else there.
 
 ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there is, not what is free), Mbed TLS's
-memory_buffer_alloc status, and glibc's malloc_stats and malloc_info. All others are read by their words (`readings`).
+memory_buffer_alloc status, glibc's malloc_stats and malloc_info, the rows of ms_print, Linux's free pages by size, and
+the table of `free`. All others are read by their words (`readings`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,30 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from heapwright._diagnose.readings import Readings
-from heapwright._diagnose.wording import Quantity
+from heapwright._diagnose.moments import Clock, without_time
+from heapwright._diagnose.readings import Failure, Readings
+from heapwright._diagnose.wording import TIME_UNITS, Quantity
 
 ELEMENTS = "elements"
+_MIB = 1 << 20
+_LEAST_KIB = 30_000
+"""A smaller total of `free` is one in MiB: no Linux has less than 30 MB, and few devices more than 30 GB."""
 
 _CAPABILITIES = re.compile(r"Heap summary for capabilities (0x[0-9A-Fa-f]+)")
 _REGION = re.compile(r"At (0x[0-9a-f]+) len (\d+) free (\d+) allocated (\d+) min_free (\d+)")
 _OF_REGION = re.compile(r"largest_free_block (\d+) alloc_blocks \d+ free_blocks (\d+)")
 _TOTALS = re.compile(r"free (\d+) allocated (\d+) min_free (\d+) largest_free_block (\d+)")
 _MBEDTLS = re.compile(r"Current use: (\d+) blocks / (\d+) bytes, max: (\d+) blocks / (\d+) bytes \(total (\d+) bytes\)")
+_MBEDTLS_INIT = re.compile(r"memory_buffer_alloc_init\D.*?\blen\w*\W{1,3}(\d+)")
+_MASSIF = re.compile(r"\s*\d+\s+([\d,]+)\s+([\d,]+)\s+[\d,]+\s+[\d,]+\s+[\d,]+\s*$")
+_MASSIF_HEAD = re.compile(r"\s*n\s+time\((\w+)\)\s+total\(B\)")
+_PAGES = re.compile(r"(\w+): ((?:\d+\*\d+kB (?:\(\w*\) )?)+)= (\d+)kB")
+_OF_PAGES = re.compile(r"(\d+)\*(\d+)kB")
+_PAGE_WATERMARKS = re.compile(r"\bfree:\d+(?:kB min:\d+kB low:)?|\bactive_anon:")
+_ORDER = re.compile(r"page allocation failure[:.] order:(\d+)")
+_PAGE = 4096
+_FREE_HEAD = re.compile(r"\s*total\s+used\s+free\s+shared\s+buff/cache\s+available\s*$")
+_FREE_ROW = re.compile(r"\s*Mem:\s+(\d+)\s+\d+\s+\d+\s+\d+\s+\d+\s+(\d+)\s*$")
 _LWIP = re.compile(r"\s*(MEM(?:P)? [A-Z][\w/ ]*?|MEM)\s*$")
 _OF_LWIP = re.compile(r"\s*(avail|used|max|err|illegal): (\d+)\s*$")
 _ARENA = re.compile(r"(Arena \d+|Total \(incl\. mmap\)):")
@@ -36,7 +51,16 @@ _LARGEST_INTERNAL = 1 << 20
 def take_counters(lines: list[str], result: Readings) -> list[str]:
     """Add the counters of such forms to the readings; return the lines, those that were read emptied."""
     remaining = lines
-    for take in (_take_caps, _take_mbedtls, _take_lwip, _take_malloc_stats, _take_malloc_info):
+    for take in (
+        _take_caps,
+        _take_mbedtls,
+        _take_lwip,
+        _take_malloc_stats,
+        _take_malloc_info,
+        _take_massif,
+        _take_pages,
+        _take_free,
+    ):
         remaining = take(remaining, result)
     return remaining
 
@@ -97,13 +121,18 @@ def _put_regions(result: Readings, regions: list[_Region]) -> None:
 
 
 def _take_mbedtls(lines: list[str], result: Readings) -> list[str]:
-    remaining = list(lines)
+    remaining, size = list(lines), 0
     for at, line in enumerate(lines):
         if match := _MBEDTLS.search(line):
             used, peak, whole = int(match[2]), int(match[4]), int(match[5])
             # "total" is the most that blocks and their headers took, not the size of the buffer
             _put(result, "Mbed TLS buffer", at + 1, "used", used)
             _put(result, "Mbed TLS buffer", at + 1, "peak", max(peak, whole))
+            if size:
+                _put(result, "Mbed TLS buffer", at + 1, "total", size)
+            remaining[at] = ""
+        elif match := _MBEDTLS_INIT.search(line):
+            size = int(match[1])
             remaining[at] = ""
     return remaining
 
@@ -184,6 +213,59 @@ def _take_malloc_info(lines: list[str], result: Readings) -> list[str]:
                     _put(result, arena.memory, at + 1, quantity, value)
                 arena = _ArenaXml("")
     return remaining
+
+
+def _take_massif(lines: list[str], result: Readings) -> list[str]:
+    """The snapshots that ms_print lists: time, and bytes with headers."""
+    remaining, unit = list(lines), ""
+    for at, line in enumerate(lines):
+        if match := _MASSIF_HEAD.match(line):
+            unit = match[1]
+        elif unit and (match := _MASSIF.match(line)):
+            seconds = int(match[1].replace(",", "")) * TIME_UNITS[unit] if unit in ("ms", "s") else None
+            result.add("", at + 1, seconds, "used", int(match[2].replace(",", "")))
+        else:
+            continue
+        remaining[at] = ""
+    return remaining
+
+
+def _take_pages(lines: list[str], result: Readings) -> list[str]:
+    """Linux's report of a failed allocation of pages: how many of each size are free in a zone, and the order asked."""
+    if not any(_PAGES.search(line) for line in lines):
+        return lines
+    remaining = list(lines)
+    for at, line in enumerate(lines):
+        if match := _PAGES.search(line):
+            sizes = [int(size) << 10 for count, size in _OF_PAGES.findall(match[2]) if int(count)]
+            _put(result, f"zone {match[1]}", at + 1, "free", int(match[3]) << 10)
+            _put(result, f"zone {match[1]}", at + 1, "largest", max(sizes, default=0))
+        elif match := _ORDER.search(line):
+            result.failures.append(Failure(at + 1, _PAGE << int(match[1]), ""))
+        elif not _PAGE_WATERMARKS.search(line):
+            continue
+        remaining[at] = ""
+    return remaining
+
+
+def _take_free(lines: list[str], result: Readings) -> list[str]:
+    """The table of `free`, in KiB, with -m in MiB: what is available counts as free, caches are given back."""
+    remaining, inside = list(lines), False
+    clock = Clock()
+    for at, line in enumerate(lines):
+        if _FREE_HEAD.match(line):
+            inside = True
+        elif inside and (match := _FREE_ROW.match(line)):
+            scale = _MIB if int(match[1]) < _LEAST_KIB else 1 << 10
+            seconds = clock.of_line(None, is_alone=False)
+            result.add("", at + 1, seconds, "total", int(match[1]) * scale)
+            result.add("", at + 1, seconds, "free", int(match[2]) * scale)
+        elif not line.startswith("Swap:"):
+            text, time = without_time(line)
+            clock.of_line(time, is_alone=not text.strip())
+            continue
+        remaining[at] = ""
+    return remaining if inside else lines
 
 
 def _put(result: Readings, memory: str, line: int, quantity: Quantity, value: int) -> None:

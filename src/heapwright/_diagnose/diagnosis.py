@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +12,7 @@ from heapwright._diagnose.call_lines import CallLog, call_logs, other_lines
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Diagnosis, Finding, Kind, Picture
+from heapwright._diagnose.plain_lines import plain_lines
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
 from heapwright._diagnose.trace_rules import Context
@@ -19,6 +21,7 @@ from heapwright._support.kinds import kind_of
 from heapwright._traces.logs import import_log, log_format
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.losses import Losses
+from heapwright._traces.logs.pattern import propose
 from heapwright._traces.logs.source import Source
 from heapwright._traces.trace import Trace
 
@@ -117,7 +120,14 @@ def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
     form = log_format(path)
     if logs := _logs_in(lines, form):
         return _of_calls(path.stem, lines, logs, context)
-    return _of_text(path, lines, losses) if form is None else _of_log(path, form, context)
+    if form is not None:
+        return _of_log(import_log(path), form.name, context)
+    patterns = propose(lines)
+    if any(text.startswith("free=") for text in patterns):
+        found = _of_log(import_log(path, patterns=patterns), "", context)
+        read = " ".join(f"--pattern '{text}'" for text in patterns)
+        return found._replace(notes=(*found.notes, f"read as import does with {read}"))
+    return _of_text(path, lines, losses)
 
 
 def _logs_in(lines: list[str], form: Format | None) -> list[CallLog]:
@@ -138,17 +148,19 @@ def _of_calls(name: str, lines: list[str], logs: Sequence[CallLog], context: Con
     return _Found(f"a log of {calls:,} heap calls{memories}", findings, context.losses)
 
 
-def _of_log(path: Path, form: Format, context: Context) -> _Found:
-    """A log that `heapwright import` reads."""
-    trace = import_log(path)
+def _of_log(trace: Trace, form: str, context: Context) -> _Found:
+    """A log that `heapwright import` reads, in a format of that name or with patterns."""
     finding = trace_rules.judge_trace(trace, context)
     # The caveats of an importer name what the log has lost.
-    return _Found(f"a {form.name} log of {len(trace):,} calls", [finding], (*trace.repairs, *trace.caveats))
+    return _Found(
+        f"a {form} log of {len(trace):,} calls".replace("  ", " "), [finding], (*trace.repairs, *trace.caveats)
+    )
 
 
 def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     if any(line.strip() == "[[pool]]" for line in lines):
         raise HeapwrightError(f"{path}: a recipe; give it as the heap, together with a log or trace", parameter="heap")
+    lines = plain_lines(lines)
     snapshots = snapshots_in(lines)
     if snapshots:
         blocks = sum(len(item.blocks) for item in snapshots)
@@ -159,12 +171,29 @@ def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     for memory, series in others.memories.items():
         readings.memories.setdefault(memory, []).extend(series)
     readings.failures += others.failures
+    readings.starts += others.starts
+    readings.units |= others.units
     if not readings and not readings.failures:
-        raise HeapwrightError(f"{path}: nothing about a heap; give {READ}")
+        if not any(re.search(r"\w", line) for line in lines):
+            raise HeapwrightError(f"{path}: no text; give {READ}")
+        return _Found(f"{len(lines):,} lines", [_nothing()], losses)
     count = max((len(series) for series in readings.memories.values()), default=0)
     memories = f" of {len(readings.memories)} memories" if len(readings.memories) > 1 else ""
     form = f"counters{memories}" if count == 1 else f"{count:,} readings{memories}"
     return _Found(form if count else "failed requests", series_rules.judge(readings), losses)
+
+
+def _nothing() -> Finding:
+    """The finding of a text without a figure of a heap."""
+    return Finding(
+        "",
+        "not enough data",
+        INCONCLUSIVE,
+        "no line has free memory, the largest free block, a request that failed or a heap call in words that are "
+        "known here",
+        record_next=f"free memory and the largest free block with these words and in bytes, once a minute; or give "
+        f"{READ}",
+    )
 
 
 def _losses(lines: list[str]) -> tuple[str, ...]:

@@ -13,11 +13,14 @@ _HALF_DAY = DAY / 2
 _CLOCK = r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?"
 _DATE = r"(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T ])?"
 _FORMS = (
-    re.compile(rf"\s*(?:\w+\s*\|\s*)?\[?{_DATE}{_CLOCK}(?:,\d{{3}})?\]?Z?(?:\s*->|\s*#|\s*\|)?"),  # consoles, Zephyr
+    re.compile(
+        rf"\s*(?:\w+\s*\|\s*)?\[?{_DATE}{_CLOCK}(?:,\d{{3}})?\]?(?:Z|[+-]\d\d:?\d\d)?(?:\s*->|\s*#|\s*\|)?"
+    ),  # consoles, Zephyr
     re.compile(r"\s*[IWEDV] \((?P<ms>\d+)\) "),  # ESP-IDF
     re.compile(r"\s*\[(?P<ms>\d+)\]\[[IWEDV]\]"),  # arduino-esp32
     re.compile(r"\s*\[\s*(?P<seconds>\d+\.\d+)\]"),  # NuttX, Linux
     re.compile(r"\s*\w+ *\| \?\?:\?\?:\?\? (?P<seconds>\d+) "),  # meshtastic before it knows the time of day
+    re.compile(r"\s*(?P<ms>\d{3,}) : (?=[A-Z])"),  # ESPEasy
     re.compile(r"\s*(?P<ms>\d{3,})\s+(?:DEBUG|INFO|ERROR|WARN|WARNING|TRACE)\b"),
 )
 _UPTIME = re.compile(r"(?i)\b(?:up ?time|elapsed|after|runtime)\W{0,3}(\d+(?:\.\d+)?)\s*([a-z]+)?")

@@ -9,15 +9,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from heapwright._diagnose.moments import Clock, without_time
-from heapwright._diagnose.wording import QUANTITIES, Named, Quantity, memory_of, quantity_of, time_unit_of, words_of
+from heapwright._diagnose.wording import (
+    COUNTED,
+    QUANTITIES,
+    Named,
+    Quantity,
+    memory_of,
+    quantity_of,
+    time_unit_of,
+    words_of,
+)
 
 HEAP = "heap"
 """The name of a memory that nothing names."""
+
+TimedLine = tuple[str, tuple[float, bool] | None]
+"""A line behind its time, and the time, as `moments.without_time` returns them."""
 
 LEAST_COLUMNS = 2
 
@@ -30,14 +42,19 @@ _SEPARATOR = re.compile(r"[;,|]|<-|->|\s{3,}")
 _CELLS = re.compile(r"\s*[|,;\t]\s*|\s{2,}")
 _OF_TOTAL = re.compile(r"\s*/\s*|\s+of\s+(?:the\s+)?")
 _FAILURE = re.compile(
-    r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|unable|no memory|out of memory|not enough|insufficient|\boom\b|refused"
-    r"|\breturn(?:s|ed)? (?:a )?null\b|== ?null\b|-> ?null\b"
+    r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|\bunable|no memory|out of memory|not enough|insufficient|\boom\b|refused"
+    r"|\breturn(?:s|ed)? (?:a )?null\b|[=>] ?null\b|\bwanted\b"
     r"|\benomem\b|no_?mem\b|\berr_mem\b|bad_alloc|memoryerror|alloc_failed)"
 )
 """Words of a request that failed, and the codes of C libraries, ESP-IDF, lwIP, C++ and MicroPython for it."""
-_MBEDTLS = re.compile(r"(?i)-0x(?:7f00|2880|3f80|4d80|5180|6180|1180|006a|0010)\b")
+_MBEDTLS = re.compile(r"(?i)-0x(?:7f00|2880|3f80|4d80|5180|6180|1180|(?:00)?6a|(?:00)?10)\b")
 """Codes of mbedTLS that end in _ALLOC_FAILED: those of SSL, X.509, PK, ECP, MD, CIPHER, PEM, ASN.1 and MPI."""
-_REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer|no_?mem|err_mem")
+_START = re.compile(
+    r"(?i)\brst:|\bre(?:set|boot|start)\w*\b|\*\*\* boot|\bboot(?:ing|ed|up)\b|nuttshell|assert\w*|\bpanic"
+    r"|guru meditation|hard ?fault"
+)
+"""A line without a reading that reports a start, or why there is one."""
+_REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|wanted|\boom\b|new\b|pbuf|buffer|no_?mem|err_mem")
 _SLASHED = re.compile(
     r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
 )
@@ -46,15 +63,20 @@ _FREE_OF = re.compile(
 )
 _LWIP = re.compile(r"(?i)^(?=.*\bused\b)(?=.*\bmax\b)(?=.*\berr\b).*\bavail\b")
 """One line of lwIP's statistics, whose "avail" is the size of the pool or heap."""
+_KEY = re.compile(r"(?:^|\s)(\w+)=$")
 _SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
 _BESIDE_FAILURE = ("free", "largest", "bare")
 """Quantities that a line about a request that failed may have as well."""
 LEAST_PER_CENT = 20
 """A smaller whole number of per cent of a heap does not show how large it is."""
 
+LEAST_BARE = 512
+"""Bytes: a smaller number that only "heap" or "memory" names may be per cent, or kilobytes."""
 _LARGEST_NUMBER = 1 << 44
 _NAME_HEADS = ("name", "pool", "heap", "region", "memory")
 """Headings of a column of names."""
+_TEXT_HEADS = ("command", "cmd", "args")
+_UNIT_HEAD = re.compile(r"(?i)(?<![a-z])([kmg])i?b(?:ytes)?(?![a-z])")
 
 _KNOWN_FORMS = 4096
 """Forms of lines, and words, whose meaning is kept."""
@@ -85,12 +107,15 @@ class Failure:
         size: bytes, if the line has them.
         memory: its name, empty if the line names none.
         is_tls: the line is one of mbedTLS, whose buffers have a usual size.
+        free, block: bytes free then, and the largest free block, if the line has them.
     """
 
     line: int
     size: int | None
     memory: str
     is_tls: bool = False
+    free: float | None = None
+    block: float | None = None
 
 
 @dataclass
@@ -101,15 +126,19 @@ class Readings:
         memories: the readings of each, in order; its name as the text has it.
         failures: requests that failed.
         units: what the numbers of a memory count, if that is not bytes: the elements of a pool.
+        starts: numbers of the lines that report a start, a reset or a crash of the program.
     """
 
     memories: dict[str, list[SeriesReading]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     units: dict[str, str] = field(default_factory=dict)
+    starts: list[int] = field(default_factory=list)
 
     def add(self, memory: str, line: int, seconds: float | None, quantity: Quantity, value: float) -> None:
         """Add a number to the latest reading of a memory, or begin another if that one has it already."""
         series = self.memories.setdefault(memory or HEAP, [])
+        if memory in COUNTED:
+            self.units[memory] = memory
         if not series or quantity in series[-1].values or _apart(series[-1].seconds, seconds):
             series.append(SeriesReading(line, seconds))
         series[-1].values[quantity] = value
@@ -133,36 +162,52 @@ def readings_of(lines: list[str]) -> Readings:
     clock = Clock()
     memory = ""
     for number, line in enumerate(lines, 1):
-        if table.begins(line):
+        text, time = without_time(line)
+        if table.begins(line) or (time is not None and table.begins(text)):
+            clock.of_line(time, is_alone=not text.strip())
             continue
-        if row := table.row(line):
+        row = table.row(line) or (table.row(text) if time is not None else None)
+        if row is None:
+            table.end(line)
+        else:
+            at = clock.of_line(time, is_alone=False) if row.time is None else clock.of_cell(row.time, row.unit)
             for pair in row.pairs:
-                _add(result, number, clock.of_cell(row.time, row.unit), pair, {pair.quantity})
+                _add(result, number, at, pair, {pair.quantity})
             continue
-        memory = _add_line(result, number, line, clock, memory)
+        memory = _add_line(result, number, (text, time), clock, memory)
     return result
 
 
-def _add_line(result: Readings, number: int, line: str, clock: Clock, memory: str) -> str:
+def _add_line(result: Readings, number: int, line: TimedLine, clock: Clock, memory: str) -> str:
     """Add what a line of words says; returns the memory that the lines below it are of if they name none."""
-    text, time = without_time(line)
+    text, _ = line
+    seconds = _seconds_of(line, clock)
     if "-0x" in text:
         text = _MBEDTLS.sub("(mbedTLS allocation failed)", text)
     if _LWIP.search(text):
         text = re.sub(r"(?i)\bavail\b", "total", text)
     pairs = list(_of_json(text) or _of_line(text))
-    uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
-    seconds = clock.of_line(time, is_alone=not text.strip()) if uptime is None else uptime
     if not pairs:
         memory = _heading(text, memory)
+        if _START.search(text):
+            result.starts.append(number)
     if failure := _failure_in(text, number, len(pairs)):
-        result.failures.append(failure)
         pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
+        then = {pair.quantity: pair.value for pair in pairs}
+        result.failures.append(replace(failure, free=then.get("free"), block=then.get("largest")))
     beside = {pair.quantity for pair in pairs}
     for pair in pairs:
-        named = pair if pair.memory or not memory else pair._replace(memory=memory)
+        named = pair if pair.memory else pair._replace(memory=memory)
         _add(result, number, seconds, named, beside)
     return memory
+
+
+def _seconds_of(line: TimedLine, clock: Clock) -> float | None:
+    """When a line was printed: by its time since the start, the time that a word names, or its time of the day."""
+    text, time = line
+    uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
+    is_since_start = time is not None and not time[1]
+    return clock.of_line(time, is_alone=not text.strip()) if uptime is None or is_since_start else uptime
 
 
 def _heading(text: str, memory: str) -> str:
@@ -183,7 +228,9 @@ def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None)
     if series and pair.quantity in ("bare", "max", "min"):
         known |= set(series[-1].values)
     if pair.quantity == "bare":
-        return None if "total" in beside else "total" if known & {"used", "free"} else "free"
+        if "total" in beside:
+            return None
+        return "total" if known & {"used", "free"} else "free" if pair.value >= LEAST_BARE else None
     if pair.quantity == "max":
         return "largest" if beside & {"free", "bare"} else "peak" if known & {"used"} else None
     if pair.quantity == "min" and known & {"used"} and not known & {"free"}:
@@ -318,9 +365,11 @@ def _unslashed(match: re.Match[str]) -> str:
 @lru_cache(_KNOWN_FORMS)
 def _quantity_before(words: str) -> Named | None:
     """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
+    if (key := _KEY.search(words)) and (quantity := quantity_of(key[1])) is not None:
+        return quantity
     if (quantity := quantity_of(_nearest(words))) is not None:
         return quantity
-    clause = re.split(r"[;,|]|<-|->|\s{3,}(?![:=])", words.rstrip(" :="))[-1]
+    clause = re.split(r"[;,|]|<-|->|\s{3,}(?![:=])", words.rstrip(" \t:="))[-1]
     bracketed = re.search(r"([A-Za-z][\w .\-]*)\(([\w .]*)\)$", clause.strip())
     return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
 
@@ -332,8 +381,8 @@ def _nearest(words: str) -> str:
     if not parts:
         return ""
     last = parts[-1]
-    if ":" in last.rstrip(" :="):  # tag: words, or a heading before its first counter
-        last = last.rstrip(" :=").rsplit(":", 1)[1]
+    if ":" in last.rstrip(" \t:="):  # tag: words, or a heading before its first counter
+        last = last.rstrip(" \t:=").rsplit(":", 1)[1]
     return last
 
 
@@ -358,6 +407,7 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     text = _HEX.sub("", line)
     sizes = re.findall(r"(?i)(?:size|alloc\w*|of|for|request\w*|malloc)\D{0,12}?(\d{1,9})\b", text)
     sizes += re.findall(r"(?i)\b(\d{1,9})\s*-?\s*(?:bytes?|b)\b", text)
+    sizes = re.findall(r"(?i)\bwanted\W{0,3}(\d{1,9})\b", text) + sizes
     if not sizes and not re.search(r"(?i)alloc|memory|no_?mem|err_mem", line):
         return None
     return Failure(number, int(sizes[0]) if sizes else None, memory_of(line), "mbedTLS allocation failed" in line)
@@ -409,6 +459,16 @@ class _Column:
     memory: str
     unit: float | None
     """Seconds of a column of times, 0 if its unit is not known; None of others."""
+    scale: int = 1
+    """Bytes of one in a column of numbers."""
+
+    @classmethod
+    def of(cls, heading: str) -> _Column:
+        """The column under a heading."""
+        unit = _UNIT_HEAD.search(heading)
+        scale = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[unit[1].lower()] if unit else 1
+        quantity = None if "%" in heading else _column_quantity(heading)
+        return cls(quantity, memory_of(heading), time_unit_of(heading), scale)
 
 
 @dataclass(frozen=True)
@@ -425,6 +485,8 @@ class _Table:
         self.columns: list[_Column] = []
         self.name_at: int | None = None
         self.split = ""
+        self.is_open = False
+        """Whether the last column holds text with blanks."""
 
     def begins(self, line: str) -> bool:
         """Whether the line is a header: cells without numbers, two of which name quantities of a heap."""
@@ -434,9 +496,10 @@ class _Table:
             cells = _cells(line, split)
             if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^\d|[=:] *\d", cell) for cell in cells):
                 continue
-            columns = [_Column(_column_quantity(cell), memory_of(cell), time_unit_of(cell)) for cell in cells]
-            if _is_header(columns) and (split != " " or _is_header_of_blanks(cells, columns)):
+            columns = [_Column.of(cell) for cell in cells]
+            if _is_of_ps(cells) or (_is_header(columns) and (split != " " or _is_header_of_blanks(cells, columns))):
                 self.columns, self.split = columns, split
+                self.is_open = cells[-1].lower() in _TEXT_HEADS
                 names = [at for at, cell in enumerate(cells) if cell.lower() in _NAME_HEADS]
                 self.name_at = names[0] if names else None
                 return True
@@ -451,13 +514,18 @@ class _Table:
             return _Row([], None, None)
         name, cells = self._named(cells)
         if len(cells) != len(self.columns) or not any(re.fullmatch(r"\D{0,2}[\d.,]+.*", cell) for cell in cells):
-            if line.strip():
-                self.columns = []
             return None
         return self._row_of(cells, name)
 
+    def end(self, line: str) -> None:
+        """End the table at a line that is no row, unless it is blank."""
+        if line.strip():
+            self.columns = []
+
     def _named(self, cells: list[str]) -> tuple[str, list[str]]:
         """The name of a row, empty if it has none, and its cells, one a column."""
+        if self.is_open:
+            return "", cells[: len(self.columns)]
         if len(cells) == len(self.columns) + 1 and self.name_at is None:
             return cells[0].rstrip(":"), cells[1:]  # NuttX: the name stands before the columns
         if len(cells) == len(self.columns) and self.name_at is not None:
@@ -465,12 +533,16 @@ class _Table:
         return "", cells
 
     def _row_of(self, cells: list[str], name: str) -> _Row:
-        pairs, time, unit = [], None, None
+        pairs: list[Pair] = []
+        time, unit = None, None
         for column, cell in zip(self.columns, cells, strict=True):
             if column.unit is not None and time is None:
                 time, unit = cell, column.unit
             elif column.quantity is not None and (number := _NUMBER.match(cell)):
-                pairs.append(Pair(column.quantity, _value(number), column.memory or memory_of(name) or name))
+                value = _value(number) if number["unit"] else _value(number) * column.scale
+                pair = Pair(column.quantity, value, column.memory or memory_of(name) or name)
+                if all(pair[::2] != other[::2] for other in pairs):  # of two columns for one quantity the first
+                    pairs.append(pair)
         return _Row(_settle_row(pairs), time, unit)
 
     def _is_rule(self, cells: list[str]) -> bool:
@@ -488,6 +560,11 @@ def _is_header_of_blanks(cells: Sequence[str], columns: Sequence[_Column]) -> bo
     """Whether words with blanks between them are a header rather than a sentence: three quantities, in short cells."""
     plain = all(len(words_of(cell)) <= 3 and ":" not in cell for cell in cells)
     return plain and sum(column.quantity is not None for column in columns) >= 3
+
+
+def _is_of_ps(cells: Sequence[str]) -> bool:
+    """Whether cells are the header that ps prints."""
+    return "PID" in cells and any(words_of(cell)[:1] == ["rss"] for cell in cells)
 
 
 def _settle_row(pairs: list[Pair]) -> list[Pair]:

@@ -40,9 +40,12 @@ class Series:
     restarts: int = 0
 
     @classmethod
-    def of(cls, memory: str, readings: Sequence[SeriesReading], unit: str = "B") -> Series:
-        """The readings since the last restart that leaves enough of them, else of the longest run."""
-        runs = _runs(readings)
+    def of(cls, memory: str, readings: Sequence[SeriesReading], unit: str = "B", starts: Sequence[int] = ()) -> Series:
+        """The readings since the last restart that leaves enough of them, else of the longest run.
+
+        `starts` are lines that report a start; it is one of this memory if free memory is larger behind it.
+        """
+        runs = _runs(readings, starts)
         last = next((run for run in reversed(runs) if len(run) >= LEAST_AFTER_RESTART), max(runs, key=len))
         seconds = np.array([np.nan if item.seconds is None else item.seconds for item in last], float)
         columns: dict[Quantity, Column] = {
@@ -107,18 +110,27 @@ def _complete(columns: dict[Quantity, Column]) -> None:
         columns["total"] = columns["free"] + columns["used"]
 
 
-def _runs(readings: Sequence[SeriesReading]) -> list[list[SeriesReading]]:
-    """The readings between restarts: a restart shows as a time that falls, or a minimum that rises."""
+def _runs(readings: Sequence[SeriesReading], starts: Sequence[int]) -> list[list[SeriesReading]]:
+    """The readings between restarts: a restart shows as a time that falls, a minimum that rises, or in words."""
     runs: list[list[SeriesReading]] = []
     least = seconds = None
     for item in readings:
+        again = bool(runs) and _starts_between(runs[-1][-1], item, starts)
         falls = item.seconds is not None and seconds is not None and item.seconds < seconds
         minimum = item.values.get("minimum")
         rises = minimum is not None and least is not None and minimum > least
-        if not runs or falls or rises:
+        if not runs or falls or rises or again:
             runs.append([])
             least = None
         runs[-1].append(item)
         seconds = item.seconds if item.seconds is not None else seconds
         least = minimum if minimum is not None else least
     return runs
+
+
+def _starts_between(before: SeriesReading, after: SeriesReading, starts: Sequence[int]) -> bool:
+    """Whether a line between two readings reports a start, and much of the memory was free again."""
+    was, now = before.values.get("free"), after.values.get("free")
+    if was is None or now is None or now <= GROWN * was:
+        return False
+    return any(before.line < line < after.line for line in starts)

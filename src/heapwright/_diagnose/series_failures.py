@@ -13,13 +13,19 @@ from heapwright._diagnose.series_words import CALLS_NEXT, cures_of_fragmentation
 TLS_BUFFER = 16_717
 """Bytes of a record buffer of mbedTLS with its default of 16,384 B of content; a connection has two."""
 
+EXHAUSTED = 0.05
+"""A heap was used up if less than that share of what is free at the end was free at the lowest."""
+
 TINY = 0.01
 """A request below that share of what is free fails in another memory rather than for want of a hole."""
 
 
-def failed_sizes(series: Series, failures: Sequence[Failure], others: Sequence[Series]) -> list[int]:
-    """Sizes of the requests that failed in a memory; of those that name none, in the only one that they can have failed
-    in: the only memory, the heap, or the only one whose largest block is too small."""
+def failed_in(series: Series, failures: Sequence[Failure], others: Sequence[Series]) -> list[Failure]:
+    """The requests of known size that failed in a memory.
+
+    A request without a memory's name failed in the only one that it can have been: the only memory, the heap, or the
+    only one whose largest block is too small.
+    """
     memories = [item for item in others if item.unit == "B" and not item.memory.startswith("region ")]
     alone = len(memories) == 1 or series.memory == HEAP
 
@@ -29,7 +35,7 @@ def failed_sizes(series: Series, failures: Sequence[Failure], others: Sequence[S
         unable = [item for item in memories if _cannot_serve(item, size)]
         return alone or (len(unable) == 1 and unable[0] is series)
 
-    return [item.size for item in failures if item.size and is_mine(item, item.size)]
+    return [item for item in failures if item.size and is_mine(item, item.size)]
 
 
 def _cannot_serve(series: Series, size: int) -> bool:
@@ -56,10 +62,14 @@ class _Refused:
     block: float | None
 
     @classmethod
-    def of(cls, series: Series, sizes: Sequence[int]) -> _Refused:
-        """The requests of these sizes."""
-        requests = f"{number(len(sizes))} request{'s' if len(sizes) > 1 else ''} of up to {number(max(sizes))} B failed"
-        return cls(series, max(sizes), prefix(series) + requests, series.last("free"), series.last("largest"))
+    def of(cls, series: Series, failed: Sequence[Failure]) -> _Refused:
+        """These requests, which have a size, and what was free at the largest."""
+        largest = max(failed, key=lambda item: item.size or 0)
+        size = largest.size or 0
+        requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of up to {number(size)} B failed"
+        free = series.last("free") if largest.free is None else largest.free
+        block = series.last("largest") if largest.free is None or largest.block is not None else None
+        return cls(series, size, prefix(series) + requests, free, block if largest.block is None else largest.block)
 
     def full(self) -> Finding | None:
         """The heap is full, or has less free than the request takes."""
@@ -137,7 +147,7 @@ class _Refused:
         )
 
 
-def failed_requests(series: Series, failed: Sequence[int]) -> Finding | None:
+def failed_requests(series: Series, failed: Sequence[Failure]) -> Finding | None:
     """Finding of a request that failed, from what was free then."""
     if not failed:
         return None
@@ -155,6 +165,17 @@ def unknown_size(series: Series, failures: Sequence[Failure]) -> Finding | None:
     blocks = f", in blocks of up to {number(block)} B" if block is not None else ""
     sentence = f"{words} of a size that no line has, and {number(free)} B are free{blocks}"
     tls = any(item.is_tls for item in unknown)
+    least = series.least
+    if least is not None and least < EXHAUSTED * free:
+        return finding_of(
+            series,
+            "too small",
+            "likely",
+            f"{words}, and {number(least)} B were free at the lowest, {number(free)} B at the end: what is needed at "
+            "once takes all of the heap for a short time",
+            cures=(Cure("a larger heap, fewer objects at once, or smaller buffers"),),
+            record_next="every heap call while it fails: `heapwright fit` then says how large the heap must be",
+        )
     if tls and block is not None and block < TLS_BUFFER <= free:
         return finding_of(
             series,

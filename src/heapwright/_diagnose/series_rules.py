@@ -8,8 +8,8 @@ import numpy as np
 
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, number
 from heapwright._diagnose.readings import Failure, Readings
-from heapwright._diagnose.series import Column, Series
-from heapwright._diagnose.series_failures import failed_requests, failed_sizes, failures_alone, unknown_size
+from heapwright._diagnose.series import GROWN, Column, Series
+from heapwright._diagnose.series_failures import TLS_BUFFER, failed_in, failed_requests, failures_alone, unknown_size
 from heapwright._diagnose.series_words import (
     CALLS_NEXT,
     FULL,
@@ -72,6 +72,8 @@ SHORT = 0.2
 STEADY_READINGS = 8
 STEADY = 0.95
 """Nothing is wrong if the median of free memory keeps that share, or falls by less than it fluctuates."""
+GROWTH = 1.25
+"""malloc has grown for holes if it took that many times as much from the system as at first."""
 UNRETURNED = 0.25
 """glibc keeps that share of what it took from the system, or more, free in itself: it is worth a look."""
 
@@ -79,11 +81,15 @@ UNRETURNED = 0.25
 def judge(readings: Readings) -> list[Finding]:
     """A finding for each memory, the most severe first."""
     series = [
-        Series.of(name, items, readings.units.get(name, "B")) for name, items in readings.memories.items() if items
+        Series.of(name, items, readings.units.get(name, "B"), readings.starts)
+        for name, items in readings.memories.items()
+        if items
     ]
-    findings = [_judge(item, failed_sizes(item, readings.failures, series)) for item in series]
+    findings = [_judge(item, failed_in(item, readings.failures, series)) for item in series]
     if len(series) == 1 and findings[0].kind in ("not enough data", "nothing wrong"):
         findings = [unknown_size(series[0], readings.failures) or findings[0]]
+    if small := _small_tls_buffer(series, readings.failures):
+        return [small, *(item for item in findings if item.memory != small.memory)]
     if exhausted := _wrong_memory(series, readings.failures):
         findings = [exhausted, *(item for item in findings if item.memory != exhausted.memory)]
     if not series and readings.failures:
@@ -91,10 +97,14 @@ def judge(readings: Readings) -> list[Finding]:
     return sorted(findings, key=lambda item: item.rank)
 
 
-def _judge(series: Series, failed: Sequence[int]) -> Finding:
-    rules = (_leak, failed_requests, _fragmentation, _too_small, _unreturned, _burst)
+def _judge(series: Series, failed: Sequence[Failure]) -> Finding:
+    rules = (_leak, failed_requests, _grown_for_holes, _fragmentation, _too_small, _unreturned, _burst)
     for rule in (_fragmentation,) if series.memory.startswith("region ") else rules:
         if finding := rule(series, failed):
+            if finding.kind == "leak" and len(series) < LEAST_TREND and (full := failed_requests(series, failed)):
+                return full  # a program that starts takes memory step by step, too
+            if finding.kind == "wrong memory" and (burst := _burst(series, failed)):
+                return burst  # it failed while little was free, which the last reading no longer shows
             return finding
     return _steady(series) or _not_enough(series)
 
@@ -102,7 +112,7 @@ def _judge(series: Series, failed: Sequence[int]) -> Finding:
 # --- leak -------------------------------------------------------------------------------------------------------------
 
 
-def _leak(series: Series, _: Sequence[int]) -> Finding | None:
+def _leak(series: Series, _: Sequence[Failure]) -> Finding | None:
     level, name = series.known("free"), "free memory"
     sign = 1.0
     if not len(level) or series.grows:
@@ -214,13 +224,14 @@ def _rate(series: Series, lost: float, readings: int, start: int) -> tuple[str, 
         hours = float(known[-1] - known[start]) / 3600 if whole else series.hours * readings / max(len(series) - 1, 1)
         if hours > 0:
             return f"{number(lost / hours)} {series.unit} an hour", hours
-    return f"{number(lost / max(readings, 1))} {series.unit} a reading", None
+    rate = lost / max(readings, 1)
+    return f"{number(rate) if rate >= 10 else f'{rate:.2g}'} {series.unit} a reading", None
 
 
 # --- fragmentation ----------------------------------------------------------------------------------------------------
 
 
-def _fragmentation(series: Series, _: Sequence[int]) -> Finding | None:
+def _fragmentation(series: Series, _: Sequence[Failure]) -> Finding | None:
     free, block = _together(series)
     if not len(free) or not free[-1] or series.unit != "B":
         return None
@@ -269,7 +280,49 @@ def _together(series: Series) -> tuple[Column, Column]:
     return np.array([last_free]), np.array([last_block])
 
 
-def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
+def _grown_for_holes(series: Series, _: Sequence[Failure]) -> Finding | None:
+    """What malloc took from the system grows, and what is in use does not."""
+    if not {"total", "used"} <= series.columns.keys():
+        return None
+    both = ~np.isnan(series.columns["total"]) & ~np.isnan(series.columns["used"])
+    total, used = series.columns["total"][both], series.columns["used"][both]
+    if len(total) < LEAST_WINDOWS or total[-1] < GROWTH * total[0]:
+        return None
+    third = len(used) // 3
+    now, was = float(np.median(used[-third:])), float(np.median(used[:third]))
+    if now > GROWN * was or used[-1] > (1 - UNRETURNED) * total[-1]:
+        return None
+    return finding_of(
+        series,
+        "fragmentation",
+        "likely",
+        f"{prefix(series)}what malloc took from the system grows from {number(total[0])} to {number(total[-1])} B "
+        f"while what is in use stays near {number(now)} B: holes between live objects keep whole pages",
+        cures=(Cure("an allocator that keeps objects of one size together, or a pool for long-lived objects"),),
+        record_next="every heap call: `heapwright record PROGRAM`, and diagnose the trace",
+    )
+
+
+def _small_tls_buffer(series: Sequence[Series], failures: Sequence[Failure]) -> Finding | None:
+    """A static buffer of Mbed TLS in which no connection of the usual size fits."""
+    buffer = next((item for item in series if item.memory == "Mbed TLS buffer"), None)
+    if buffer is None or not failures or not buffer.size or buffer.size >= 2 * TLS_BUFFER:
+        return None
+    return finding_of(
+        buffer,
+        "too small",
+        "likely",
+        f"{prefix(buffer)}requests fail in its {number(buffer.size)} B: a connection takes two buffers of "
+        f"{number(TLS_BUFFER)} B by default, {number(2 * TLS_BUFFER)} B, and more for its keys",
+        cures=(
+            Cure("a larger buffer for memory_buffer_alloc_init"),
+            Cure("smaller records: MBEDTLS_SSL_IN_CONTENT_LEN, MBEDTLS_SSL_OUT_CONTENT_LEN or max_fragment_length"),
+        ),
+        record_next="the peak of the status lines once a connection succeeds",
+    )
+
+
+def _unreturned(series: Series, _: Sequence[Failure]) -> Finding | None:
     """What glibc's malloc holds and does not use."""
     if not series.memory.startswith(("Arena", "all arenas")):
         return None
@@ -294,7 +347,7 @@ def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
 # --- size, bursts -----------------------------------------------------------------------------------------------------
 
 
-def _too_small(series: Series, _: Sequence[int]) -> Finding | None:
+def _too_small(series: Series, _: Sequence[Failure]) -> Finding | None:
     if series.size is None or series.memory.startswith(("Arena", "all arenas", "Mbed TLS")):
         return None
     return _errors(series, series.size) or _nearly_full(series, series.size)
@@ -352,9 +405,9 @@ def _nearly_full(series: Series, size: float) -> Finding | None:
     )
 
 
-def _burst(series: Series, _: Sequence[int]) -> Finding | None:
+def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
     free, least = series.known("free"), series.least
-    if not len(free) or least is None or series.unit != "B" or series.grows:
+    if not len(free) or least is None or series.grows:
         return None
     later = free[len(free) // 3 :] if len(free) > 2 else free
     middle, last = float(np.median(later)), float(free[-1])
@@ -366,12 +419,12 @@ def _burst(series: Series, _: Sequence[int]) -> Finding | None:
         series,
         "burst",
         "likely",
-        f"{prefix(series)}free memory fell to {number(least)} B for a short time and is back at {number(last)} B "
-        f"({seen})",
+        f"{prefix(series)}free memory fell to {number(least)} {series.unit} for a short time and is back at "
+        f"{number(last)} {series.unit} ({seen})",
         cures=(
             Cure(
-                f"keep a reserve: what the burst takes, {number(middle - least)} B here, must stay free; or limit what "
-                "happens at once"
+                f"keep a reserve: what the burst takes, {number(middle - least)} {series.unit} here, must stay free; "
+                "or limit what happens at once"
             ),
         ),
         record_next="every heap call during the burst: `heapwright fit` then says what reserve it needs",
@@ -386,7 +439,7 @@ def _wrong_memory(series: Sequence[Series], failures: Sequence[Failure]) -> Find
     apart = [item for item in series if _is_apart(item)]
     for item in apart:
         free = item.last("free") or 0.0
-        failed = failed_sizes(item, failures, series)
+        failed = [failure.size or 0 for failure in failed_in(item, failures, series)]
         fails = any(size > (item.last("largest") or free) for size in failed)
         if not (fails or is_full(item)):
             continue

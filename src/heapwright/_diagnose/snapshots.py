@@ -16,7 +16,7 @@ LEAST_IN_ORDER = 0.6
 
 _ESP = re.compile(
     r"(?i)Block (?P<address>0x[0-9a-f]+) data,? size:? (?P<size>0x[0-9a-f]+|\d+)(?: bytes)?"
-    r"(?:,? Free: (?P<free>Yes|No)| bytes next block 0x[0-9a-f]+(?P<next> FREE)?)?"
+    r"(?:,? Free: (?P<free>Yes|No)|,? next block 0x[0-9a-f]+(?P<next> FREE)?)?"
 )
 _ESP_HEAP = re.compile(r"(?i)(?:data for heap:?|Heap start) (0x[0-9a-f]+)")
 _NUTTX_HEAD = re.compile(r"Dump all (used|free) memory node info")

@@ -30,7 +30,7 @@ _NO_BYTES = frozenset(
         "blocks chunks objects count num number nr allocs allocations frees fragments threads tasks thread task stack "
         "stacks flash sectors files clients sockets connections queue percent frag fragmentation freed freeing "
         "smallest cpu disk entries regions nodes nused nfree ordblks smblks hblks hblkhd fsmblks keepcost hwm rssi "
-        "version pid psize successful speed rate freq freertos app caps partition",
+        "version pid psize idle released successful speed rate freq freertos app caps partition",
     )
 )
 """Words of numbers that are no bytes of a heap."""
@@ -51,7 +51,7 @@ _PEAK = re.compile(
 _FREE = re.compile(r"free|fordblks|avail|unused|remaining|noninuse|notinuse")
 _USED = re.compile(
     r"used|inuse|alloced|allocated|occupied|uordblks|usage|curalloc|currentuse|consumed|^currentheap(?:size)?$|^currentsize$"
-    r"|^heapcurrent$|^vm(?:rss|data|size)$|^rss$"
+    r"|^heapcurrent$|^vm(?:rss|data|size)$|^rss(?:ki?b?)?$"
 )
 _TOTAL = re.compile(
     r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|pool[a-z]*size$|memsize|reservedsize|^reserved$"
@@ -88,11 +88,17 @@ TIME_UNITS = {
 }
 """Seconds of each unit, by the words that people write."""
 
-_TIME = frozenset(("time", "timestamp", "ts", "uptime", "elapsed", "runtime", "tick", "ticks", "date", "datetime"))
+_TIME = frozenset(
+    ("time", "timestamp", "ts", "uptime", "elapsed", "runtime", "tick", "ticks", "date", "datetime", "etime")
+)
 
-_EXTERNAL = frozenset(("psram", "spiram", "spi", "ps", "external", "ext", "sdram", "hyperram"))
-_INTERNAL = frozenset(("internal", "int", "intern", "ih", "dram", "iram"))
-_NAMED = {"dma": "DMA", "ccm": "CCM", "dtcm": "DTCM", "itcm": "ITCM", "ocram": "OCRAM", "tcm": "TCM", "rtc": "RTC"}
+COUNTED = ("packets", "pbufs", "mbufs", "elements")
+"""What pools hold, by the words of their counters, which are then no bytes."""
+
+_EXTERNAL = ("psram", "spiram", "spi", "ps", "external", "ext", "sdram", "hyperram")
+_INTERNAL = ("internal", "int", "intern", "ih", "dram", "iram")
+_NAMED = dict.fromkeys(_EXTERNAL, "PSRAM") | dict.fromkeys(_INTERNAL, "Internal") | {name: name for name in COUNTED}
+_NAMED |= {"dma": "DMA", "ccm": "CCM", "dtcm": "DTCM", "itcm": "ITCM", "ocram": "OCRAM", "tcm": "TCM", "rtc": "RTC"}
 _OF_PROCESS = re.compile(r"\bVm(?:Peak|Size|Lck|Pin|Data|Stk|Exe|Lib|PTE|Swap)\b")
 """Fields of /proc/PID/status that count another thing than VmRSS and its peak, VmHWM, do."""
 
@@ -118,7 +124,7 @@ def quantity_of(text: str) -> Named | None:
         and not re.search(r"allocated|smallest|largestalloc|used|fail", joined)
     ):
         return "largest"
-    if _NO_BYTES & set(words) or "stack" in joined:
+    if _NO_BYTES & set(words) or "stack" in joined or joined == "totalalloc":
         return None
     if "fail" in joined or re.search(r"err(?:or)?s?$", joined):
         return "failed" if re.search(r"(?:fail(?:ed|s|ures?)?|err(?:or)?s?|count)$", joined) else None
@@ -153,12 +159,7 @@ def memory_of(text: str) -> str:
     if process := _OF_PROCESS.search(text):
         return process[0]
     for word in words_of(text):
-        if word in _EXTERNAL or "psram" in word or "spiram" in word:
-            result = "PSRAM"
-        elif word in _INTERNAL:
-            result = "Internal"
-        elif word in _NAMED:
-            result = _NAMED[word]
+        result = "PSRAM" if "psram" in word or "spiram" in word else _NAMED.get(word, result)
     return result
 
 

@@ -145,11 +145,16 @@ def _address(text: bytes) -> int:
 _TOKEN = re.compile(r"(?:0x)*0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 _KINDS = (
     ("fail", re.compile(r"(?i)fail|out of memory|oom\b|no memory|null")),
-    ("free", re.compile(r"(?i)\bfreed?\b|dealloc|release|\bdel(?:ete)?\b|\bfree\w*")),
+    (
+        "free",
+        re.compile(r"(?i)\bfreed?\b|dealloc|release|\bdel(?:ete)?\b|\bfree\w*|\bgive\b|\bput\b|\breturn(?:ed)?\b"),
+    ),
     ("realloc", re.compile(r"(?i)realloc|resize")),
     ("calloc", re.compile(r"(?i)calloc|zalloc")),
-    ("alloc", re.compile(r"(?i)alloc|\bnew\b|\btake\b|\bget\b|reserve")),
+    ("alloc", re.compile(r"(?i)alloc|\bnew\b|\btake\b|\bget\b|reserve|acquire|obtain")),
 )
+_LARGEST_SIZE = 1 << 20
+"""A hexadecimal number above it is an address."""
 _SIZE_BEFORE = re.compile(r"(?i)(?:size|bytes|len(?:gth)?|sz|n)\s*[:=]?\s*\(?$")
 _SIZE_AFTER = re.compile(r"(?i)^\s*\)?\s*(?:bytes?\b|b\b|octets)")
 
@@ -176,7 +181,18 @@ def propose(lines: Iterable[str]) -> list[str]:
             shapes.setdefault(event, Counter())[text] += 1
     if not total or with_address < SHARE * total or not shapes.keys() & {"alloc", "calloc"}:
         return []
-    return [f"{event}={text}" for event in EVENTS if event in shapes for text, _ in shapes[event].most_common(2)]
+    return [f"{event}={text}" for event in EVENTS if event in shapes for text in _texts(shapes[event])]
+
+
+def _texts(shapes: Counter[str]) -> list[str]:
+    """The texts of an event: one with {site} if its lines differ in one word alone, else the two most frequent."""
+    lines = [shape.split() for shape in shapes]
+    if len(lines) > 1 and len({len(line) for line in lines}) == 1:
+        differing = [place for place, words in enumerate(zip(*lines, strict=True)) if len(set(words)) > 1]
+        if len(differing) == 1 and "{" not in "".join(line[differing[0]] for line in lines):
+            lines[0][differing[0]] = "{site}"
+            return [" ".join(lines[0])]
+    return [text for text, _ in shapes.most_common(2)]
 
 
 def _shape(line: str, event: str, word: int) -> str | None:
@@ -222,12 +238,17 @@ def _fields(line: str, event: str, tokens: Sequence[re.Match[str]]) -> dict[int,
 
 
 def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
-    """The number that a line calls a size, or the first integer."""
+    """The number that a line calls a size, or the first integer; without any, the least hexadecimal number."""
     numbers = [token for token in tokens if "0x" not in token[0] and "." not in token[0]]
     for token in numbers:
         if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()]):
             return token
-    return numbers[0] if numbers else None
+    if numbers:
+        return numbers[0]
+    least = min(
+        (token for token in tokens if "0x" in token[0]), key=lambda token: int(token[0].rpartition("0x")[2], 16)
+    )
+    return least if int(least[0].rpartition("0x")[2], 16) <= _LARGEST_SIZE else None
 
 
 def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
