@@ -20,6 +20,8 @@ def judged(lines: Sequence[str]) -> list[Finding]:
     for memory, series in others.memories.items():
         readings.memories.setdefault(memory, []).extend(series)
     readings.failures += others.failures
+    readings.starts += others.starts
+    readings.units |= others.units
     return judge(readings)
 
 
@@ -396,3 +398,74 @@ def test_pages_that_grow_while_what_is_allocated_stays_are_fragmentation() -> No
     (finding,) = judged(plain_lines(lines))
     assert (finding.kind, finding.confidence) == ("fragmentation", "likely")
     assert "grows from 440,000,000 to 1,020,000,000 B" in finding.sentence
+
+
+def test_the_sum_of_the_memories_is_no_memory_of_its_own() -> None:
+    lines = [
+        "Free heap getFreeHeap(): 50272 bytes",
+        "DRAM 8-bit: Free: 4364 bytes | Largest block: 4084 bytes",
+        "IRAM 32bit: Free: 45908 bytes | Largest block: 38900 bytes",
+        "allocateData: malloc(5400) failed, segment 0",
+    ]
+    first, *_ = judged(lines * 4)
+    assert (first.kind, first.confidence) == ("wrong memory", "likely")
+    assert "Internal is exhausted, 4,364 B free" in first.sentence and "45,908 B are free in IRAM" in first.sentence
+
+
+def test_connections_that_fail_at_the_minimum_are_too_large_for_the_heap() -> None:
+    lines = [
+        text
+        for at in range(7)
+        for text in (f"before: free={49_200 + at} min=224 largest=39396", "mbedtls_ssl_handshake returned -0x10")
+    ]
+    (finding,) = judged(lines)
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "7 requests failed, and 224 B were free at the lowest" in finding.sentence
+
+
+def test_requests_that_fail_in_a_burst_that_readings_show_are_of_the_burst() -> None:
+    free = [118_000] * 40 + [60_000, 7_000, 6_000, 60_000] + [118_000] * 40
+    lines = [f"free={value} maxblk={value * 6 // 7}" for value in free]
+    lines[42:42] = ["oom(10220)", "oom(10220)"]
+    (finding,) = judged(lines)
+    assert (finding.kind, finding.confidence) == ("burst", "likely")
+
+
+def test_the_share_of_time_counts_where_events_print_more_lines_in_a_burst() -> None:
+    rest = [f"t={at * 30} free=23840" for at in range(40)]
+    burst = [f"t={1200 + at} free={value}" for at, value in enumerate([9000, 7000, 5000, 3000, 900] * 5)]
+    after = [f"t={1300 + at * 30} free=23840" for at in range(10)]
+    (finding,) = judged(rest + burst + after)
+    assert (finding.kind, finding.confidence) == ("burst", "likely")
+
+
+def test_small_numbers_without_a_unit_count_elements() -> None:
+    (finding,) = judged([f"ALLOC rx left={max(0, 23 - at // 2)}/24" for at in range(60)])
+    assert (finding.kind, finding.confidence) == ("leak", "likely")
+    assert "to 0 elements" in finding.sentence
+
+
+def test_a_program_that_fails_at_each_start_has_too_small_a_heap() -> None:
+    free = [24_568, 23_432, 19_104, 16_944, 15_808, 12_624, 10_464, 9_360, 4_672, 4_032]
+    boot = [
+        "[boot] reset cause: watchdog",
+        *(f"create task stack 256 words -> 1 free {value}" for value in free),
+        "xTaskCreate mqttTask stack 1536 words -> -1 free 4032",
+    ]
+    (finding,) = judged(plain_lines(boot * 3))
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "6,144 B failed while 4,032 B were free" in finding.sentence
+
+
+def test_a_leak_goes_on_behind_a_restart() -> None:
+    free = [2_300_000 - 91_000 * at for at in range(22)]
+    lines = [f"Umem free: {value}" for value in free]
+    (finding,) = judged([*lines, "up_assert: Assertion failed", "NuttShell (NSH) NuttX-12.5", *lines])
+    assert (finding.kind, finding.confidence) == ("leak", "likely")
+
+
+def test_blocks_of_the_collector_of_micropython_are_converted_to_bytes() -> None:
+    text = ["GC: total: 102400, used: 8768, free: 93632", " No. of 1-blocks: 168, max blk sz: 35, max free sz: 231"]
+    lines = plain_lines([*text * 10, "MemoryError: memory allocation failed, allocating 4096 bytes"])
+    (finding,) = judged(lines)
+    assert finding.kind == "fragmentation" and "the largest free block was 3,696 B" in finding.sentence

@@ -105,7 +105,10 @@ class Clock:
         match = _UPTIME.search(line)
         if match is None:
             return None
-        return float(match[1]) * (TIME_UNITS.get((match[2] or "s").lower()) or 1.0)
+        unit = TIME_UNITS.get((match[2] or "s").lower())
+        if match[0].lower().startswith("after") and (match[2] is None or unit is None):
+            return None  # after the collection: 51920
+        return float(match[1]) * (unit or 1.0)
 
 
 def _scale(key: str) -> float:

@@ -13,8 +13,14 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|(?<=\])\[[0-9;]{1,5}m|\[0m$")
 _QUOTED = re.compile(r"^\s*(?:>\s?)+(?=\S)")
 _PRIORITY = re.compile(r"^<\d{1,3}>(?:1 )?")
 _SYSLOG = re.compile(r"^[A-Z][a-z]{2}\s+\d{1,2} (\d\d:\d\d:\d\d)(?:\.\d+)? (?:[\w.-]+ )?(?:[\w./-]+(?:\[\d+\])?: )?")
-_DATE = re.compile(r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d)(?: \w{2,5})? (\d{4})$")
+_DATE = re.compile(r"^\w{3} (\w{3}) +(\d{1,2}) (\d\d:\d\d:\d\d)(?: \w{2,5})? (\d{4})(?=\s|$)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_GC_FREE = re.compile(r"\bmax free sz: (\d+)")
+_GC_USED = re.compile(r",? ?\bmax blk sz: \d+")
+GC_BLOCK = 16
+"""Bytes of a block of MicroPython's heap on 32-bit machines, in which mem_info counts."""
+_TASK = re.compile(r"(?!.*\bwanted\b)(xTaskCreate\b.*?\b)(\d{2,6})( words\b.*(?:->|=) ?-1\b)")
+_STACK_WORD = 4
 _SENSOR = re.compile(r"'([^']+)': (?:Sending state|Got raw value) ")
 _JEMALLOC = re.compile(r"(?i)\ballocated\b.*\bactive\b.*\bresident\b")
 _BEYOND = re.compile(r"(?i)\b(?:stats\.)?(?:metadata(?:_thp)?|resident|mapped|retained)\W{1,3}[\d,]+")
@@ -64,6 +70,8 @@ def _plain(line: str) -> str:
     line = _SYSLOG.sub(r"\1 ", _PRIORITY.sub("", line))
     line = _DATE.sub(_of_date, _HEADING.sub("", line))
     line = _HOURS.sub(r"\1:00", _DAY_FIRST.sub(_iso, line))
+    line = _GC_FREE.sub(lambda match: f"max free sz: {int(match[1]) * GC_BLOCK}", _GC_USED.sub("", line))
+    line = _TASK.sub(lambda match: f"{match[1]}{match[2]}{match[3]}, wanted {int(match[2]) * _STACK_WORD}", line)
     line = _SENSOR.sub(r"\1: ", line)
     if _JEMALLOC.search(line):  # what is active are the pages that hold what is allocated
         line = _BEYOND.sub("", line).replace("active", "total")

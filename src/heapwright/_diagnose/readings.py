@@ -35,7 +35,7 @@ LEAST_COLUMNS = 2
 
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>[+-]?)(?P<value>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
-    r"(?:\s?(?P<unit>[KkMG]i?[Bb]?|[Bb]ytes|[Bb]yte|B|%))?(?![\w.]\w)"
+    r"(?:\s?(?P<unit>[KkMG]i?[Bb]?|[Bb]ytes|[Bb]yte|B|%)(?!\w*\s?[=:]))?(?![\w.]\w)"
 )
 _HEX = re.compile(r"0x[0-9a-fA-F]+")
 _SEPARATOR = re.compile(r"[;,|]|<-|->|\s{3,}")
@@ -494,7 +494,7 @@ class _Table:
             return False
         for split in (",", ";", "\t", "|", " "):
             cells = _cells(line, split)
-            if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^\d|[=:] *\d", cell) for cell in cells):
+            if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^[\d.]+\w{0,2}$|[=:] *\d", cell) for cell in cells):
                 continue
             columns = [_Column.of(cell) for cell in cells]
             if _is_of_ps(cells) or (_is_header(columns) and (split != " " or _is_header_of_blanks(cells, columns))):

@@ -75,6 +75,11 @@ class Series:
         return float(known[0]) if len(known) else None
 
     @property
+    def free(self) -> float:
+        """Free memory at the end; 0 if none is known."""
+        return self.last("free") or 0.0
+
+    @property
     def least(self) -> float | None:
         """The least free memory that is known: the minimum that the heap kept, or the lowest reading."""
         numbers = [*self.known("minimum"), *self.known("free")]

@@ -68,8 +68,10 @@ class _Refused:
         size = largest.size or 0
         requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of up to {number(size)} B failed"
         free = series.last("free") if largest.free is None else largest.free
-        block = series.last("largest") if largest.free is None or largest.block is not None else None
-        return cls(series, size, prefix(series) + requests, free, block if largest.block is None else largest.block)
+        block = series.last("largest") if largest.block is None else largest.block
+        if block is not None and free is not None and block > free:
+            block = None  # it was read at another time
+        return cls(series, size, prefix(series) + requests, free, block)
 
     def full(self) -> Finding | None:
         """The heap is full, or has less free than the request takes."""
@@ -158,42 +160,59 @@ def failed_requests(series: Series, failed: Sequence[Failure]) -> Finding | None
 def unknown_size(series: Series, failures: Sequence[Failure]) -> Finding | None:
     """Finding of requests that failed in the only memory, of which no line has the size."""
     unknown = [item for item in failures if not item.size]
-    free, block = series.last("free"), series.last("largest")
+    free = series.last("free")
     if not unknown or free is None:
         return None
     words = f"{number(len(unknown))} request{'s' if len(unknown) > 1 else ''} failed"
+    is_tls = any(item.is_tls for item in unknown)
+    found = _used_up(series, words, free, several=len(unknown) > 1)
+    if found is None and is_tls:
+        found = _tls_in_holes(series, words, free)
+    if found is not None:
+        return found
+    block = series.last("largest")
     blocks = f", in blocks of up to {number(block)} B" if block is not None else ""
-    sentence = f"{words} of a size that no line has, and {number(free)} B are free{blocks}"
-    tls = any(item.is_tls for item in unknown)
-    least = series.least
-    if least is not None and least < EXHAUSTED * free:
-        return finding_of(
-            series,
-            "too small",
-            "likely",
-            f"{words}, and {number(least)} B were free at the lowest, {number(free)} B at the end: what is needed at "
-            "once takes all of the heap for a short time",
-            cures=(Cure("a larger heap, fewer objects at once, or smaller buffers"),),
-            record_next="every heap call while it fails: `heapwright fit` then says how large the heap must be",
-        )
-    if tls and block is not None and block < TLS_BUFFER <= free:
-        return finding_of(
-            series,
-            "fragmentation",
-            INCONCLUSIVE,
-            f"{words} in mbedTLS, whose buffers have {number(TLS_BUFFER)} B by default, although {number(free)} B are "
-            f"free: the largest free block has {number(block)} B",
-            cures=cures_of_fragmentation(TLS_BUFFER),
-            record_next="the size of each request that fails, and the largest free block then",
-        )
-    if tls:
-        sentence += f"; a connection of mbedTLS takes two buffers of {number(TLS_BUFFER)} B by default"
+    tls = f"; a connection of mbedTLS takes two buffers of {number(TLS_BUFFER)} B by default" if is_tls else ""
     return finding_of(
         series,
         "not enough data",
         INCONCLUSIVE,
-        sentence,
+        f"{words} of a size that no line has, and {number(free)} B are free{blocks}{tls}",
         record_next="the size of each request that fails, with free memory and the largest free block then",
+    )
+
+
+def _used_up(series: Series, words: str, free: float, several: bool) -> Finding | None:
+    """The heap was used up for a short time, which several requests or no reading show."""
+    least = series.least
+    if least is None or least >= EXHAUSTED * free:
+        return None
+    if not several and float(series.known("free").min()) < least / EXHAUSTED:
+        return None
+    return finding_of(
+        series,
+        "too small",
+        "likely",
+        f"{words}, and {number(least)} B were free at the lowest, {number(free)} B at the end: what is needed at once "
+        "takes all of the heap for a short time",
+        cures=(Cure("a larger heap, fewer objects at once, or smaller buffers"),),
+        record_next="every heap call while it fails: `heapwright fit` then says how large the heap must be",
+    )
+
+
+def _tls_in_holes(series: Series, words: str, free: float) -> Finding | None:
+    """The largest block is smaller than a buffer of mbedTLS usually is."""
+    block = series.last("largest")
+    if block is None or not block < TLS_BUFFER <= free:
+        return None
+    return finding_of(
+        series,
+        "fragmentation",
+        INCONCLUSIVE,
+        f"{words} in mbedTLS, whose buffers have {number(TLS_BUFFER)} B by default, although {number(free)} B are "
+        f"free: the largest free block has {number(block)} B",
+        cures=cures_of_fragmentation(TLS_BUFFER),
+        record_next="the size of each request that fails, and the largest free block then",
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heapwright._diagnose.memory_rules import wrong_memory
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, number
-from heapwright._diagnose.readings import Failure, Readings
+from heapwright._diagnose.readings import Failure, Readings, SeriesReading
 from heapwright._diagnose.series import GROWN, Column, Series
 from heapwright._diagnose.series_failures import TLS_BUFFER, failed_in, failed_requests, failures_alone, unknown_size
 from heapwright._diagnose.series_words import (
@@ -53,14 +55,6 @@ SURE_FALL = 0.05
 """... it is likely to be a leak only if it takes that share, and the last quarter lies below the first one."""
 
 NEARLY_FULL = 0.10
-EMPTY = 0.5
-"""A memory lies idle if that share of it is free."""
-IDLE = 100_000
-MORE_FREE = 10
-"""Bytes that must be free in a memory of which no size is known, and how many times as many as in the full one; ..."""
-SEVERAL = 4
-"""... or it has a block for that many of the requests that failed in the full one."""
-
 
 DIP = 0.5
 """A burst takes free memory below that share of its median, ..."""
@@ -72,6 +66,11 @@ SHORT = 0.2
 STEADY_READINGS = 8
 STEADY = 0.95
 """Nothing is wrong if the median of free memory keeps that share, or falls by less than it fluctuates."""
+AT_START = 20
+"""Readings of a program that starts again and again: without a time they are its allocations at the start."""
+FEWEST_BYTES = 512
+"""Numbers without a unit that are all smaller count elements."""
+_ARENAS = ("Arena", "all arenas")
 GROWTH = 1.25
 """malloc has grown for holes if it took that many times as much from the system as at first."""
 UNRETURNED = 0.25
@@ -81,27 +80,49 @@ UNRETURNED = 0.25
 def judge(readings: Readings) -> list[Finding]:
     """A finding for each memory, the most severe first."""
     series = [
-        Series.of(name, items, readings.units.get(name, "B"), readings.starts)
+        Series.of(name, items, readings.units.get(name, _unit_of(items)), readings.starts)
         for name, items in readings.memories.items()
         if items
     ]
     findings = [_judge(item, failed_in(item, readings.failures, series)) for item in series]
-    if len(series) == 1 and findings[0].kind in ("not enough data", "nothing wrong"):
-        findings = [unknown_size(series[0], readings.failures) or findings[0]]
+    if len(series) == 1:
+        findings = [_with_unknown(findings[0], series[0], readings.failures)]
     if small := _small_tls_buffer(series, readings.failures):
         return [small, *(item for item in findings if item.memory != small.memory)]
-    if exhausted := _wrong_memory(series, readings.failures):
+    findings = _without_what_malloc_keeps(findings)
+    if exhausted := wrong_memory(series, readings.failures):
         findings = [exhausted, *(item for item in findings if item.memory != exhausted.memory)]
     if not series and readings.failures:
         findings = [failures_alone(readings.failures)]
     return sorted(findings, key=lambda item: item.rank)
 
 
+def _with_unknown(finding: Finding, series: Series, failures: Sequence[Failure]) -> Finding:
+    """The finding of the only memory, or that of requests of unknown size that failed in it."""
+    unknown = unknown_size(series, failures) if finding.kind in ("not enough data", "nothing wrong", "burst") else None
+    is_seen = finding.kind == "burst" and (unknown is None or unknown.kind != "too small" or _shows(series))
+    return finding if unknown is None or is_seen else unknown
+
+
+def _without_what_malloc_keeps(findings: list[Finding]) -> list[Finding]:
+    """The findings; without leaks of a process of which malloc keeps free memory, which the system counts as used."""
+    if not any(item.kind == "fragmentation" and item.memory.startswith(_ARENAS) for item in findings):
+        return findings
+    return [item for item in findings if item.kind != "leak" or item.memory.startswith(_ARENAS)]
+
+
+def _unit_of(readings: Sequence[SeriesReading]) -> str:
+    """What the numbers of a memory count: elements if all are small."""
+    numbers = [value for reading in readings for name, value in reading.values.items() if name != "failed"]
+    return "B" if max(numbers, default=FEWEST_BYTES) >= FEWEST_BYTES else "elements"
+
+
 def _judge(series: Series, failed: Sequence[Failure]) -> Finding:
     rules = (_leak, failed_requests, _grown_for_holes, _fragmentation, _too_small, _unreturned, _burst)
     for rule in (_fragmentation,) if series.memory.startswith("region ") else rules:
         if finding := rule(series, failed):
-            if finding.kind == "leak" and len(series) < LEAST_TREND and (full := failed_requests(series, failed)):
+            few = len(series) < (LEAST_TREND if series.hours or not series.restarts else AT_START)
+            if finding.kind == "leak" and few and (full := failed_requests(series, failed)):
                 return full  # a program that starts takes memory step by step, too
             if finding.kind == "wrong memory" and (burst := _burst(series, failed)):
                 return burst  # it failed while little was free, which the last reading no longer shows
@@ -306,7 +327,11 @@ def _grown_for_holes(series: Series, _: Sequence[Failure]) -> Finding | None:
 def _small_tls_buffer(series: Sequence[Series], failures: Sequence[Failure]) -> Finding | None:
     """A static buffer of Mbed TLS in which no connection of the usual size fits."""
     buffer = next((item for item in series if item.memory == "Mbed TLS buffer"), None)
-    if buffer is None or not failures or not buffer.size or buffer.size >= 2 * TLS_BUFFER:
+    if buffer is None or not failures:
+        return None
+    if not buffer.size:
+        return _full_tls_buffer(buffer)
+    if buffer.size >= 2 * TLS_BUFFER:
         return None
     return finding_of(
         buffer,
@@ -322,9 +347,25 @@ def _small_tls_buffer(series: Sequence[Series], failures: Sequence[Failure]) -> 
     )
 
 
+def _full_tls_buffer(buffer: Series) -> Finding | None:
+    """A static buffer of unknown size whose use falls back after each connection that failed."""
+    peak, used = buffer.last("peak"), buffer.known("used")
+    if peak is None or len(used) < LEAST_STEPS or used.max() > DIP * peak or used[-1] > GROWN * used[0]:
+        return None
+    return finding_of(
+        buffer,
+        "too small",
+        INCONCLUSIVE,
+        f"{prefix(buffer)}requests fail with up to {number(peak)} B in use, and use falls back to {number(used[-1])} B "
+        "each time: the buffer is too small for one connection, or its free memory lies in holes",
+        cures=(Cure("a larger buffer for memory_buffer_alloc_init (CONFIG_MBEDTLS_HEAP_SIZE)"),),
+        record_next="the size of the buffer, and the size of each request that fails",
+    )
+
+
 def _unreturned(series: Series, _: Sequence[Failure]) -> Finding | None:
     """What glibc's malloc holds and does not use."""
-    if not series.memory.startswith(("Arena", "all arenas")):
+    if not series.memory.startswith(_ARENAS):
         return None
     system, used = series.last("total"), series.last("used")
     if not system or used is None or used > (1 - UNRETURNED) * system:
@@ -411,10 +452,10 @@ def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
         return None
     later = free[len(free) // 3 :] if len(free) > 2 else free
     middle, last = float(np.median(later)), float(free[-1])
-    low = float((later < DIP * middle).mean())
+    low = _low_share(series, later < DIP * middle)
     if least >= DIP * middle or low > SHORT or last < RECOVERED * middle:
         return None
-    seen = "readings show it" if free.min() < DIP * middle else "it fell between the readings"
+    seen = "readings show it" if _shows(series) else "it fell between the readings"
     return finding_of(
         series,
         "burst",
@@ -431,58 +472,19 @@ def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
     )
 
 
-# --- several memories -------------------------------------------------------------------------------------------------
+def _shows(series: Series) -> bool:
+    """Whether a reading, rather than the minimum alone, shows that free memory fell."""
+    free = series.known("free")
+    return float(free.min()) < DIP * float(np.median(free[len(free) // 3 :]))
 
 
-def _wrong_memory(series: Sequence[Series], failures: Sequence[Failure]) -> Finding | None:
-    """One memory that is exhausted while another is free."""
-    apart = [item for item in series if _is_apart(item)]
-    for item in apart:
-        free = item.last("free") or 0.0
-        failed = [failure.size or 0 for failure in failed_in(item, failures, series)]
-        fails = any(size > (item.last("largest") or free) for size in failed)
-        if not (fails or is_full(item)):
-            continue
-        idle = (other for other in apart if other is not item and _is_idle(other, free, max(failed, default=0)))
-        if other := next(idle, None):
-            return _exhausted(item, max(failed) if fails else None, other)
-    return None
-
-
-def _is_apart(series: Series) -> bool:
-    """Whether a series is a memory of its own, rather than a part of one, and its free bytes are known."""
-    part = series.memory.startswith(("region ", "Arena", "lwIP"))
-    return not part and series.unit == "B" and series.last("free") is not None
-
-
-def _is_idle(series: Series, free: float, request: int) -> bool:
-    """Whether a memory could serve a request that failed in a memory with `free` bytes free; 0 if none is known."""
-    idle = series.last("free") or 0.0
-    block = series.last("largest") or idle
-    if request and block >= SEVERAL * request and idle >= MORE_FREE * free:
-        return True
-    enough = EMPTY * series.size if series.size else max(IDLE, MORE_FREE * free)
-    return idle >= enough and block > request
-
-
-def _exhausted(series: Series, failed: int | None, other: Series) -> Finding:
-    """The finding of a memory that is exhausted, perhaps for a request that failed, while another is idle."""
-    free, idle = series.last("free") or 0.0, other.last("free") or 0.0
-    requests = f", and requests of up to {number(failed)} B fail in it" if failed is not None else ""
-    return finding_of(
-        series,
-        "wrong memory",
-        "likely",
-        f"{series.memory} is exhausted, {number(free)} B free{requests}, while {number(idle)} B are free in "
-        f"{other.memory}",
-        cures=(
-            Cure(
-                f"move large buffers that need not be in {series.memory} to {other.memory} "
-                "(heap_caps_malloc, CONFIG_SPIRAM_MALLOC_ALWAYSINTERNAL, a section of the linker script)"
-            ),
-        ),
-        record_next="every heap call with its memory: `heapwright diagnose` then says which objects to move",
-    )
+def _low_share(series: Series, low: NDArray[np.bool_]) -> float:
+    """Share of the last readings that are low, or of their time if that is less: events print more lines in a burst."""
+    share = float(low.mean())
+    seconds = series.seconds[-len(low) :]
+    if len(series.seconds) != len(series.columns["free"]) or np.isnan(seconds).any() or seconds[-1] <= seconds[0]:
+        return share
+    return min(share, float(np.diff(seconds)[low[:-1]].sum() / (seconds[-1] - seconds[0])))
 
 
 # --- nothing wrong, or too little -------------------------------------------------------------------------------------

@@ -96,9 +96,9 @@ COUNTED = ("packets", "pbufs", "mbufs", "elements")
 """What pools hold, by the words of their counters, which are then no bytes."""
 
 _EXTERNAL = ("psram", "spiram", "spi", "ps", "external", "ext", "sdram", "hyperram")
-_INTERNAL = ("internal", "int", "intern", "ih", "dram", "iram")
+_INTERNAL = ("internal", "int", "intern", "ih", "dram")
 _NAMED = dict.fromkeys(_EXTERNAL, "PSRAM") | dict.fromkeys(_INTERNAL, "Internal") | {name: name for name in COUNTED}
-_NAMED |= {"dma": "DMA", "ccm": "CCM", "dtcm": "DTCM", "itcm": "ITCM", "ocram": "OCRAM", "tcm": "TCM", "rtc": "RTC"}
+_NAMED |= {name: name.upper() for name in ("iram", "dma", "ccm", "dtcm", "itcm", "ocram", "tcm", "rtc")}
 _OF_PROCESS = re.compile(r"\bVm(?:Peak|Size|Lck|Pin|Data|Stk|Exe|Lib|PTE|Swap)\b")
 """Fields of /proc/PID/status that count another thing than VmRSS and its peak, VmHWM, do."""
 
@@ -138,7 +138,7 @@ def _bytes_of(words: list[str], joined: str) -> Named | None:
         return BARE_MINIMUM
     if _MINIMUM.search(joined) and not _USED.search(joined):
         return "minimum"
-    if words == ["left"]:
+    if words in (["left"], ["fh"]):
         return "free"
     patterns: tuple[tuple[Named, re.Pattern[str]], ...] = (
         ("peak", _PEAK),

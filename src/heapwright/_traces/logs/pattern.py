@@ -153,6 +153,7 @@ _KINDS = (
     ("calloc", re.compile(r"(?i)calloc|zalloc")),
     ("alloc", re.compile(r"(?i)alloc|\bnew\b|\btake\b|\bget\b|reserve|acquire|obtain")),
 )
+_STATE_BEFORE = re.compile(r"(?i)(?:left|free|remaining|used|total)\s*[:=]\s*(?:\d+\s*/\s*)?$")
 _LARGEST_SIZE = 1 << 20
 """A hexadecimal number above it is an address."""
 _SIZE_BEFORE = re.compile(r"(?i)(?:size|bytes|len(?:gth)?|sz|n)\s*[:=]?\s*\(?$")
@@ -239,7 +240,11 @@ def _fields(line: str, event: str, tokens: Sequence[re.Match[str]]) -> dict[int,
 
 def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
     """The number that a line calls a size, or the first integer; without any, the least hexadecimal number."""
-    numbers = [token for token in tokens if "0x" not in token[0] and "." not in token[0]]
+    numbers = [
+        token
+        for token in tokens
+        if "0x" not in token[0] and "." not in token[0] and not _STATE_BEFORE.search(line[: token.start()])
+    ]
     for token in numbers:
         if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()]):
             return token
