@@ -198,3 +198,21 @@ def test_long_telemetry_is_judged_in_bounded_memory(tmp_path: Path) -> None:
         "".join(f"I ({1000 * at}) app: free {100_000 + at % 977}\n" for at in range(20_000)), encoding="utf-8"
     )
     assert hw.diagnose(path).kind == "nothing wrong"
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "taken"),
+    [
+        ("Mon Apr  6 {hour:02d}:03:12 2015    {fall}", "leak", "free"),
+        ("2024-03-02 {hour:02d}:41:01,{flat},/usr/sbin/mosquitto -c /etc/m.conf", "nothing wrong", "free"),
+    ],
+)
+def test_numbers_without_a_name_are_taken_as_memory_and_it_is_said(
+    tmp_path: Path, row: str, kind: str, taken: str
+) -> None:
+    path = tmp_path / "numbers.txt"
+    lines = [row.format(hour=at, fall=14_216 - 248 * at, flat=9876 - at % 3 * 4) for at in range(24)]
+    path.write_text("\n".join(lines) + "\n")
+    result = hw.diagnose(path)
+    assert (result.kind, result.finding.confidence) == (kind, "inconclusive")
+    assert any(f"they are taken as {taken} memory in bytes" in note for note in result.notes)

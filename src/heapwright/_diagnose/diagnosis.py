@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
 from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Diagnosis, Finding, Kind, Picture
 from heapwright._diagnose.plain_lines import plain_lines
-from heapwright._diagnose.readings import Readings, readings_of
+from heapwright._diagnose.readings import Readings, readings_of, unnamed_column
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
 from heapwright._diagnose.trace_rules import Context
 from heapwright._support.errors import HeapwrightError
@@ -120,14 +121,23 @@ def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
     form = log_format(path)
     if logs := _logs_in(lines, form):
         return _of_calls(path.stem, lines, logs, context)
-    if form is not None:
-        return _of_log(import_log(path), form.name, context)
-    patterns = propose(lines)
-    if any(text.startswith("free=") for text in patterns):
-        found = _of_log(import_log(path, patterns=patterns), "", context)
-        read = " ".join(f"--pattern '{text}'" for text in patterns)
-        return found._replace(notes=(*found.notes, f"read as import does with {read}"))
-    return _of_text(path, lines, losses)
+    patterns = [] if form is not None else propose(lines)
+    if form is None and not any(text.startswith("free=") for text in patterns):
+        return _of_text(path, lines, losses)
+    return _of_import(path, lines, form, patterns, context)
+
+
+def _of_import(path: Path, lines: list[str], form: Format | None, patterns: list[str], context: Context) -> _Found:
+    """A log of a known format or with proposed patterns, or its readings if the importer finds no call."""
+    try:
+        found = _of_log(import_log(path, patterns=patterns), form.name if form else "", context)
+    except HeapwrightError:
+        text = readings_of(plain_lines(lines))
+        if text or text.failures:  # lines with readings, some of which look like calls
+            return _of_text(path, lines, context.losses)
+        raise
+    read = " ".join(f"--pattern '{text}'" for text in patterns)
+    return found._replace(notes=(*found.notes, f"read as import does with {read}")) if patterns else found
 
 
 def _logs_in(lines: list[str], form: Format | None) -> list[CallLog]:
@@ -174,13 +184,27 @@ def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     readings.starts += others.starts
     readings.units |= others.units
     if not readings and not readings.failures:
-        if not any(re.search(r"\w", line) for line in lines):
-            raise HeapwrightError(f"{path}: no text; give {READ}")
-        return _Found(f"{len(lines):,} lines", [_nothing()], losses)
+        return _without_figures(path, lines, losses)
     count = max((len(series) for series in readings.memories.values()), default=0)
     memories = f" of {len(readings.memories)} memories" if len(readings.memories) > 1 else ""
     form = f"counters{memories}" if count == 1 else f"{count:,} readings{memories}"
     return _Found(form if count else "failed requests", series_rules.judge(readings), losses)
+
+
+def _without_figures(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
+    if not any(re.search(r"\w", line) for line in lines):
+        raise HeapwrightError(f"{path}: no text; give {READ}")
+    return _of_column(lines, losses) or _Found(f"{len(lines):,} lines", [_nothing()], losses)
+
+
+def _of_column(lines: list[str], losses: tuple[str, ...]) -> _Found | None:
+    """A text of times with one number each, which nothing names: of free memory if it falls, else of used memory."""
+    readings, quantity = unnamed_column(lines)
+    if quantity is None:
+        return None
+    findings = [replace(item, confidence=INCONCLUSIVE) for item in series_rules.judge(readings)]
+    note = f"nothing names the column of numbers: they are taken as {quantity} memory in bytes"
+    return _Found(f"{len(lines):,} lines with a number each", findings, (*losses, note))
 
 
 def _nothing() -> Finding:

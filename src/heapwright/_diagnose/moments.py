@@ -10,11 +10,11 @@ from heapwright._diagnose.wording import TIME_UNITS
 DAY = 86400.0
 _HALF_DAY = DAY / 2
 
-_CLOCK = r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?"
+_CLOCK = r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<part>(?<=\.)\d{1,9}|\d{3}(?!\d)))?"
 _DATE = r"(?:(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T ])?"
 _FORMS = (
     re.compile(
-        rf"\s*(?:\w+\s*\|\s*)?\[?{_DATE}{_CLOCK}(?:,\d{{3}})?\]?(?:Z|[+-]\d\d:?\d\d)?(?:\s*->|\s*#|\s*\|)?"
+        rf"\s*(?:\w+\s*\|\s*)?\[?{_DATE}{_CLOCK}(?:,\d{{3}}(?!\d))?\]?(?:Z|[+-]\d\d:?\d\d)?(?:\s*->|\s*#|\s*\|)?"
     ),  # consoles, Zephyr
     re.compile(r"\s*[IWEDV] \((?P<ms>\d+)\) "),  # ESP-IDF
     re.compile(r"\s*\[(?P<ms>\d+)\]\[[IWEDV]\]"),  # arduino-esp32

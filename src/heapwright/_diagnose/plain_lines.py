@@ -19,8 +19,12 @@ _GC_FREE = re.compile(r"\bmax free sz: (\d+)")
 _GC_USED = re.compile(r",? ?\bmax blk sz: \d+")
 GC_BLOCK = 16
 """Bytes of a block of MicroPython's heap on 32-bit machines, in which mem_info counts."""
-_TASK = re.compile(r"(?!.*\bwanted\b)(xTaskCreate\b.*?\b)(\d{2,6})( words\b.*(?:->|=) ?-1\b)")
+_TASK = re.compile(
+    r"(?!.*\bwanted\b)(xTaskCreate\b.*?\b)(\d{2,6})( words\b.*(?:->|=) ?(?:-1\b|errCOULD_NOT_ALLOCATE\w*))"
+)
 _STACK_WORD = 4
+_TASMOTA = re.compile(r'(?:"Free":\d+,)?"Heap":(\d{1,3})(?=[,}])')
+"""Tasmota's state, where Heap is in KB and Free is of the flash."""
 _SENSOR = re.compile(r"'([^']+)': (?:Sending state|Got raw value) ")
 _JEMALLOC = re.compile(r"(?i)\ballocated\b.*\bactive\b.*\bresident\b")
 _BEYOND = re.compile(r"(?i)\b(?:stats\.)?(?:metadata(?:_thp)?|resident|mapped|retained)\W{1,3}[\d,]+")
@@ -71,6 +75,7 @@ def _plain(line: str) -> str:
     line = _DATE.sub(_of_date, _HEADING.sub("", line))
     line = _HOURS.sub(r"\1:00", _DAY_FIRST.sub(_iso, line))
     line = _GC_FREE.sub(lambda match: f"max free sz: {int(match[1]) * GC_BLOCK}", _GC_USED.sub("", line))
+    line = _TASMOTA.sub(lambda match: f'"Heap":{int(match[1]) << 10}', line)
     line = _TASK.sub(lambda match: f"{match[1]}{match[2]}{match[3]}, wanted {int(match[2]) * _STACK_WORD}", line)
     line = _SENSOR.sub(r"\1: ", line)
     if _JEMALLOC.search(line):  # what is active are the pages that hold what is allocated

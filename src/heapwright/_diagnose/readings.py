@@ -6,13 +6,21 @@ and JSON lines. A number is read by the words next to it (`wording`). Numbers th
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
 
+from heapwright._diagnose.line_numbers import (
+    HEX,
+    KNOWN_FORMS,
+    NUMBER,
+    Pair,
+    form_of,
+    numbers_of,
+    numbers_of_json,
+    value_of,
+)
 from heapwright._diagnose.moments import Clock, without_time
 from heapwright._diagnose.wording import (
     COUNTED,
@@ -33,14 +41,7 @@ TimedLine = tuple[str, tuple[float, bool] | None]
 
 LEAST_COLUMNS = 2
 
-_NUMBER = re.compile(
-    r"(?<![\w.])(?P<sign>[+-]?)(?P<value>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
-    r"(?:\s?(?P<unit>[KkMG]i?[Bb]?|[Bb]ytes|[Bb]yte|B|%)(?!\w*\s?[=:]))?(?![\w.]\w)"
-)
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
-_SEPARATOR = re.compile(r"[;,|]|<-|->|\s{3,}")
 _CELLS = re.compile(r"\s*[|,;\t]\s*|\s{2,}")
-_OF_TOTAL = re.compile(r"\s*/\s*|\s+of\s+(?:the\s+)?")
 _FAILURE = re.compile(
     r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|\bunable|no memory|out of memory|not enough|insufficient|\boom\b|refused"
     r"|\breturn(?:s|ed)? (?:a )?null\b|[=>] ?null\b|\bwanted\b"
@@ -55,39 +56,22 @@ _START = re.compile(
 )
 """A line without a reading that reports a start, or why there is one."""
 _REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|wanted|\boom\b|new\b|pbuf|buffer|no_?mem|err_mem")
-_SLASHED = re.compile(
-    r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
-)
-_FREE_OF = re.compile(
-    r"(\d[\d,]*(?: ?(?:[kKM]i?B|[Bb]ytes|B))?) (free|used|in use) (?:out )?of (?:the |a )?(?:total )?(?:of )?(?=\d)"
-)
 _LWIP = re.compile(r"(?i)^(?=.*\bused\b)(?=.*\bmax\b)(?=.*\berr\b).*\bavail\b")
 """One line of lwIP's statistics, whose "avail" is the size of the pool or heap."""
-_KEY = re.compile(r"(?:^|\s)(\w+)=$")
-_SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
 _BESIDE_FAILURE = ("free", "largest", "bare")
 """Quantities that a line about a request that failed may have as well."""
-LEAST_PER_CENT = 20
-"""A smaller whole number of per cent of a heap does not show how large it is."""
-
 LEAST_BARE = 512
 """Bytes: a smaller number that only "heap" or "memory" names may be per cent, or kilobytes."""
-_LARGEST_NUMBER = 1 << 44
+_ALONE = re.compile(r"[\s,;|]*(\d{3,9})\s*(?:[,;|].*)?$")
+LEAST_ALONE = 8
+LEAST_ALONE_SHARE = 0.8
+"""Lines with a time and one number are readings if there are that many of them, and that share of all lines."""
 _NAME_HEADS = ("name", "pool", "heap", "region", "memory")
 """Headings of a column of names."""
+_VALUE = re.compile(r"\d\d|^[\d.]+\w{0,2}$|[=:] *\d")
+"""In a cell that is no heading."""
 _TEXT_HEADS = ("command", "cmd", "args")
 _UNIT_HEAD = re.compile(r"(?i)(?<![a-z])([kmg])i?b(?:ytes)?(?![a-z])")
-
-_KNOWN_FORMS = 4096
-"""Forms of lines, and words, whose meaning is kept."""
-
-
-class Pair(NamedTuple):
-    """A number of bytes with its quantity and the memory it is of; empty if no word names the memory."""
-
-    quantity: Named
-    value: float
-    memory: str
 
 
 @dataclass
@@ -178,6 +162,24 @@ def readings_of(lines: list[str]) -> Readings:
     return result
 
 
+def unnamed_column(lines: Sequence[str]) -> tuple[Readings, Quantity | None]:
+    """The readings of lines with a time and one number, and what they are taken as; None if too few lines are such."""
+    clock, found = Clock(), list[tuple[int, float | None, float]]()
+    filled = 0
+    for number, line in enumerate(lines, 1):
+        text, time = without_time(line)
+        filled += bool(line.strip())
+        if time is not None and (match := _ALONE.match(text)):
+            found.append((number, clock.of_line(time, is_alone=False), float(match[1])))
+    readings = Readings()
+    if len(found) < LEAST_ALONE or len(found) < LEAST_ALONE_SHARE * filled:
+        return readings, None
+    quantity: Quantity = "free" if found[-1][2] < found[0][2] else "used"
+    for number, seconds, value in found:
+        readings.add("", number, seconds, quantity, value)
+    return readings, quantity
+
+
 def _add_line(result: Readings, number: int, line: TimedLine, clock: Clock, memory: str) -> str:
     """Add what a line of words says; returns the memory that the lines below it are of if they name none."""
     text, _ = line
@@ -186,7 +188,7 @@ def _add_line(result: Readings, number: int, line: TimedLine, clock: Clock, memo
         text = _MBEDTLS.sub("(mbedTLS allocation failed)", text)
     if _LWIP.search(text):
         text = re.sub(r"(?i)\bavail\b", "total", text)
-    pairs = list(_of_json(text) or _of_line(text))
+    pairs = list(numbers_of_json(text) or numbers_of(text))
     if not pairs:
         memory = _heading(text, memory)
         if _START.search(text):
@@ -205,7 +207,7 @@ def _add_line(result: Readings, number: int, line: TimedLine, clock: Clock, memo
 def _seconds_of(line: TimedLine, clock: Clock) -> float | None:
     """When a line was printed: by its time since the start, the time that a word names, or its time of the day."""
     text, time = line
-    uptime = clock.uptime_in(text) if _names_time(_form(text)) else None
+    uptime = clock.uptime_in(text) if _names_time(form_of(text)) else None
     is_since_start = time is not None and not time[1]
     return clock.of_line(time, is_alone=not text.strip()) if uptime is None or is_since_start else uptime
 
@@ -243,168 +245,15 @@ def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None)
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
-    """Where a line has a number of bytes: its quantity, its memory, its characters, and the bytes of its unit.
-
-    `share` are the characters of the per cent that it is of the whole, if the line has them.
-    """
-
-    quantity: Named
-    memory: str
-    begin: int
-    end: int
-    scale: int
-    share: slice | None = None
-
-
-_DIGITS = str.maketrans("123456789", "000000000")
-
-
-def _form(line: str) -> str:
-    """The line with 0 for each digit: lines of one form have numbers at the same places, and a log has few forms."""
-    return line.translate(_DIGITS)
-
-
-def _of_line(line: str) -> Iterator[Pair]:
-    """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
-    if " of " in line:
-        line = _FREE_OF.sub(r"\2 \1/", line)
-    if "/" in line and "(" in line:
-        line = _SLASHED.sub(_unslashed, line)
-    if "0x" in line:
-        line = _HEX.sub(lambda match: " " * len(match.group()), line)
-    for place in _places_in(_form(line)):
-        value = float(line[place.begin : place.end].replace(",", "")) * place.scale
-        if value < _LARGEST_NUMBER:
-            yield Pair(place.quantity, value, place.memory)
-        if place.share and (share := int(line[place.share])) >= LEAST_PER_CENT:
-            yield Pair("total", round(value * 100 / share), place.memory)
-
-
-@lru_cache(_KNOWN_FORMS)
-def _places_in(line: str) -> tuple[_Place, ...]:
-    """Where lines of this form have numbers of bytes."""
-    return tuple(_LineReader(line).places())
-
-
-class _LineReader:
-    """Finds the numbers of a line in their order; the words of one number may also be those of the next.
-
-    Attributes:
-        used: where the words end that were read.
-        memory: the last memory that was named.
-        before: the quantity of a number that may be followed by its total.
-        last: the quantity of the number before.
-    """
-
-    def __init__(self, line: str) -> None:
-        self.line = line
-        self.numbers = list(_NUMBER.finditer(line))
-        self.used = 0
-        self.memory = ""
-        self.before: Named | None = None
-        self.last: Named | None = None
-
-    def places(self) -> Iterator[_Place]:
-        """Each number whose quantity is known."""
-        for place, number in enumerate(self.numbers):
-            words = self.line[self.used : number.start()]
-            self.used = number.end()
-            self.memory = memory_of(words) or self.memory
-            if number["sign"] or number["unit"] == "%":
-                continue
-            if self.before is not None and _OF_TOTAL.fullmatch(words):
-                yield _Place("total", self.memory, *number.span("value"), _scale_of(number))
-                self.before = None
-                continue
-            quantity = self._quantity(place, words)
-            self.last = quantity
-            self.before = quantity if quantity in ("free", "used", "bare") else None
-            if quantity is not None:
-                share = _SHARE.match(self.line, number.end()) if quantity == "used" else None
-                of_whole = slice(*share.span(1)) if share else None
-                yield _Place(quantity, self.memory, *number.span("value"), _scale_of(number), of_whole)
-
-    def _quantity(self, place: int, words: str) -> Named | None:
-        """The quantity of a number with these words before it."""
-        quantity = _quantity_before(words)
-        if quantity in (None, "bare"):
-            quantity = self._quantity_behind(place) or quantity
-        if quantity is None and self.last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
-            return self.last  # free: heap 8000, PSRAM 4000000
-        return quantity
-
-    def _quantity_behind(self, place: int) -> Named | None:
-        """The quantity that the words behind a number name; None if they name none."""
-        number = self.numbers[place]
-        behind = self._words_behind(place)
-        quantity = quantity_of(behind)
-        if quantity not in (None, "bare", "max", "min"):
-            self.used = number.end() + len(behind)
-            self.memory = memory_of(behind) or self.memory
-            return quantity
-        if _OF_TOTAL.match(self.line, number.end()) and place + 1 < len(self.numbers):
-            # 118432/294912 bytes free: the words behind the second number are those of the first
-            return quantity_of(_SEPARATOR.split(self.line[self.numbers[place + 1].end() :])[0])
-        return None
-
-    def _words_behind(self, place: int) -> str:
-        """The words between a number and the next that are not words of the next."""
-        number, is_last = self.numbers[place], place + 1 == len(self.numbers)
-        end = len(self.line) if is_last else self.numbers[place + 1].start()
-        parts = _SEPARATOR.split(self.line[number.end() : end])
-        is_own = len(parts) > 1 or is_last or number["unit"] is not None
-        return parts[0] if is_own and not re.search(r"[=:]\s*$", parts[0]) else ""
-
-
-def _unslashed(match: re.Match[str]) -> str:
-    """`Allocated (Current / Peak) : 44256 (4%) / 48624` as two counters."""
-    return f"{match['words']} {match[2]}: {match[4]}, {match['words']} {match[3]}: {match[5]}"
-
-
-@lru_cache(_KNOWN_FORMS)
-def _quantity_before(words: str) -> Named | None:
-    """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
-    if (key := _KEY.search(words)) and (quantity := quantity_of(key[1])) is not None:
-        return quantity
-    if (quantity := quantity_of(_nearest(words))) is not None:
-        return quantity
-    clause = re.split(r"[;,|]|<-|->|\s{3,}(?![:=])", words.rstrip(" \t:="))[-1]
-    bracketed = re.search(r"([A-Za-z][\w .\-]*)\(([\w .]*)\)$", clause.strip())
-    return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
-
-
-@lru_cache(_KNOWN_FORMS)
-def _nearest(words: str) -> str:
-    """The words of a number: those since the last comma, unless these say nothing."""
-    parts = [part for part in re.split(r"[;,|()\[\]{}]|<-|->|\s{3,}", words) if re.search(r"[A-Za-z]", part)]
-    if not parts:
-        return ""
-    last = parts[-1]
-    if ":" in last.rstrip(" \t:="):  # tag: words, or a heading before its first counter
-        last = last.rstrip(" \t:=").rsplit(":", 1)[1]
-    return last
-
-
-def _value(number: re.Match[str]) -> float:
-    return float(number["value"].replace(",", "")) * _scale_of(number)
-
-
-def _scale_of(number: re.Match[str]) -> int:
-    """Bytes of a number's unit."""
-    unit = (number["unit"] or "").lower()
-    return 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
-
-
 def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     """The request that a line says has failed; a line of several counters may count failures, and is none."""
-    if not _may_fail(_form(line)):
+    if not _may_fail(form_of(line)):
         return None
     if counters > 1 and re.search(
         r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|(?<![=\d])\d+ \(?(?:failed|failures|errors)", line
     ):
         return None
-    text = _HEX.sub("", line)
+    text = HEX.sub("", line)
     sizes = re.findall(r"(?i)(?:size|alloc\w*|of|for|request\w*|malloc)\D{0,12}?(\d{1,9})\b", text)
     sizes += re.findall(r"(?i)\b(\d{1,9})\s*-?\s*(?:bytes?|b)\b", text)
     sizes = re.findall(r"(?i)\bwanted\W{0,3}(\d{1,9})\b", text) + sizes
@@ -413,41 +262,16 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     return Failure(number, int(sizes[0]) if sizes else None, memory_of(line), "mbedTLS allocation failed" in line)
 
 
-@lru_cache(_KNOWN_FORMS)
+@lru_cache(KNOWN_FORMS)
 def _names_time(line: str) -> bool:
     """Whether lines of this form have a time behind a word."""
     return Clock.uptime_in(line) is not None
 
 
-@lru_cache(_KNOWN_FORMS)
+@lru_cache(KNOWN_FORMS)
 def _may_fail(line: str) -> bool:
     """Whether lines of this form have words for a failure and for a request."""
     return bool(_FAILURE.search(line) and _REQUEST.search(line))
-
-
-def _of_json(line: str) -> list[Pair]:
-    """The numbers of a JSON object, by their keys and those of the objects that they lie in."""
-    start = line.find("{")
-    if start < 0 or not line.rstrip().endswith("}"):
-        return []
-    try:
-        value = json.loads(line[start:])
-    except (ValueError, RecursionError):
-        return []
-    pairs = []
-    for key, number in _leaves(value, ""):
-        quantity = quantity_of(key.rsplit(".", 1)[-1]) or quantity_of(key.replace(".", " "))
-        if quantity is not None:
-            pairs.append(Pair(quantity, number, memory_of(key)))
-    return pairs
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, f"{path}.{key}".lstrip("."))
-    elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST_NUMBER:
-        yield path, float(value)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -494,16 +318,26 @@ class _Table:
             return False
         for split in (",", ";", "\t", "|", " "):
             cells = _cells(line, split)
-            if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^[\d.]+\w{0,2}$|[=:] *\d", cell) for cell in cells):
-                continue
-            columns = [_Column.of(cell) for cell in cells]
-            if _is_of_ps(cells) or (_is_header(columns) and (split != " " or _is_header_of_blanks(cells, columns))):
-                self.columns, self.split = columns, split
-                self.is_open = cells[-1].lower() in _TEXT_HEADS
-                names = [at for at, cell in enumerate(cells) if cell.lower() in _NAME_HEADS]
-                self.name_at = names[0] if names else None
+            if (
+                len(cells) >= LEAST_COLUMNS
+                and not any(_VALUE.search(cell) for cell in cells)
+                and self._take(cells, split)
+            ):
                 return True
         return False
+
+    def _take(self, cells: list[str], split: str) -> bool:
+        """Take the cells as headings, if they are."""
+        columns = [_Column.of(cell) for cell in cells]
+        if _is_of_ps(cells):  # which prints KiB
+            columns = [replace(item, scale=1 << 10 if item.scale == 1 else item.scale) for item in columns]
+        elif not _is_header(columns) or (split == " " and not _is_header_of_blanks(cells, columns)):
+            return False
+        self.columns, self.split = columns, split
+        self.is_open = cells[-1].lower() in _TEXT_HEADS
+        names = [at for at, cell in enumerate(cells) if cell.lower() in _NAME_HEADS]
+        self.name_at = names[0] if names else None
+        return True
 
     def row(self, line: str) -> _Row | None:
         """The row of the table that the line is; None if the table has ended, or none has begun."""
@@ -538,8 +372,8 @@ class _Table:
         for column, cell in zip(self.columns, cells, strict=True):
             if column.unit is not None and time is None:
                 time, unit = cell, column.unit
-            elif column.quantity is not None and (number := _NUMBER.match(cell)):
-                value = _value(number) if number["unit"] else _value(number) * column.scale
+            elif column.quantity is not None and (number := NUMBER.match(cell)):
+                value = value_of(number) if number["unit"] else value_of(number) * column.scale
                 pair = Pair(column.quantity, value, column.memory or memory_of(name) or name)
                 if all(pair[::2] != other[::2] for other in pairs):  # of two columns for one quantity the first
                     pairs.append(pair)

@@ -124,7 +124,7 @@ def _judge(series: Series, failed: Sequence[Failure]) -> Finding:
             few = len(series) < (LEAST_TREND if series.hours or not series.restarts else AT_START)
             if finding.kind == "leak" and few and (full := failed_requests(series, failed)):
                 return full  # a program that starts takes memory step by step, too
-            if finding.kind == "wrong memory" and (burst := _burst(series, failed)):
+            if rule is failed_requests and finding.kind != "fragmentation" and (burst := _burst(series, failed)):
                 return burst  # it failed while little was free, which the last reading no longer shows
             return finding
     return _steady(series) or _not_enough(series)
@@ -484,7 +484,8 @@ def _low_share(series: Series, low: NDArray[np.bool_]) -> float:
     seconds = series.seconds[-len(low) :]
     if len(series.seconds) != len(series.columns["free"]) or np.isnan(seconds).any() or seconds[-1] <= seconds[0]:
         return share
-    return min(share, float(np.diff(seconds)[low[:-1]].sum() / (seconds[-1] - seconds[0])))
+    time = float(np.diff(seconds)[low[:-1]].sum())
+    return min(share, time / float(seconds[-1] - seconds[0])) if time > 0 else share
 
 
 # --- nothing wrong, or too little -------------------------------------------------------------------------------------
