@@ -353,7 +353,7 @@ def test_another_memory_with_several_blocks_of_a_failed_size_is_named() -> None:
     state = "DMA free 1800 largest 1024 | DRAM free 95057 largest 60000"
     first, *_ = judged([state, "spi: no memory for 4092 byte dma buffer"] * 6)
     assert (first.kind, first.confidence) == ("wrong memory", "likely")
-    assert "while 95,057 B are free in Internal" in first.sentence
+    assert "while 95,057 B are free in DRAM" in first.sentence
 
 
 def test_ms_print_lists_bytes_in_use_by_time() -> None:
@@ -409,7 +409,7 @@ def test_the_sum_of_the_memories_is_no_memory_of_its_own() -> None:
     ]
     first, *_ = judged(lines * 4)
     assert (first.kind, first.confidence) == ("wrong memory", "likely")
-    assert "Internal is exhausted, 4,364 B free" in first.sentence and "45,908 B are free in IRAM" in first.sentence
+    assert "DRAM is exhausted, 4,364 B free" in first.sentence and "45,908 B are free in IRAM" in first.sentence
 
 
 def test_connections_that_fail_at_the_minimum_are_too_large_for_the_heap() -> None:
@@ -469,3 +469,29 @@ def test_blocks_of_the_collector_of_micropython_are_converted_to_bytes() -> None
     lines = plain_lines([*text * 10, "MemoryError: memory allocation failed, allocating 4096 bytes"])
     (finding,) = judged(lines)
     assert finding.kind == "fragmentation" and "the largest free block was 3,696 B" in finding.sentence
+
+
+def test_a_request_that_fails_whenever_little_is_free_needs_a_larger_heap() -> None:
+    lines = [
+        text
+        for at in range(9)
+        for text in (
+            f"I ({at * 10_000}) connect, free heap: 41252, largest_free_block: 39396",
+            f"E ({at * 10_000 + 400}) mbedtls: calloc 16717 bytes failed, free heap: 11425, largest_free_block: 10100",
+        )
+    ]
+    (finding,) = judged(lines)
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "while 11,425 B were free: that heap lacks at least 5,292 B" in finding.sentence
+
+
+def test_a_table_by_capabilities_names_the_memories() -> None:
+    lines = [
+        "MALLOC_CAP_8BIT      8254316 bytes",
+        "MALLOC_CAP_DMA        113216 bytes",
+        "MALLOC_CAP_SPIRAM    8126412 bytes",
+        "heap_caps_malloc(153600, MALLOC_CAP_DMA) failed",
+    ]
+    first, *_ = judged(plain_lines(lines))
+    assert (first.kind, first.confidence, first.memory) == ("wrong memory", "likely", "DMA")
+    assert "8,126,412 B are free in PSRAM" in first.sentence

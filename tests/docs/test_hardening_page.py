@@ -66,7 +66,7 @@ def test_faults_are_detected_as_often_as_the_page_says(row: tuple[str, ...]) -> 
     def detected(level: str, fault: str) -> float:
         counts = faults[level][fault]
         of = counts["runs"] - counts["harmless"] if fault == "metadata_write" else counts["runs"]
-        return 100 * (counts["at_once"] + counts["later"]) / of
+        return 100.0 * int(counts["at_once"] + counts["later"]) / int(of)
 
     measured = [detected("full", "overflow_1")]
     measured += [

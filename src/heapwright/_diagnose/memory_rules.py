@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from heapwright._diagnose.model import Cure, Finding, number
 from heapwright._diagnose.readings import HEAP, Failure
@@ -18,7 +19,9 @@ MORE_FREE = 10
 SEVERAL = 4
 """... or it has a block for that many of the requests that failed in the full one."""
 SUM = 0.02
-"""The heap is the sum of the other memories if its free memory is theirs but for that share."""
+"""The heap is the sum of other memories if its free memory is theirs but for that share."""
+MOST_PARTS = 8
+_SUMS = (HEAP, "Internal")
 
 
 def wrong_memory(series: Sequence[Series], failures: Sequence[Failure]) -> Finding | None:
@@ -39,8 +42,14 @@ def wrong_memory(series: Sequence[Series], failures: Sequence[Failure]) -> Findi
 def _apart(series: Sequence[Series]) -> list[Series]:
     """The memories that are no part, and not the sum, of others."""
     apart = [item for item in series if _is_apart(item)]
-    parts = sum(item.free for item in apart if item.memory != HEAP)
-    return [item for item in apart if item.memory != HEAP or abs(item.free - parts) > SUM * parts]
+    return [item for item in apart if item.memory not in _SUMS or not _is_sum(item, apart)]
+
+
+def _is_sum(series: Series, others: Sequence[Series]) -> bool:
+    """Whether free memory is that of two or more other memories together."""
+    free = [item.free for item in others if item.memory not in _SUMS and item.free][:MOST_PARTS]
+    sums = (sum(parts) for count in range(2, len(free) + 1) for parts in combinations(free, count))
+    return any(abs(series.free - whole) <= SUM * whole for whole in sums)
 
 
 def _is_apart(series: Series) -> bool:

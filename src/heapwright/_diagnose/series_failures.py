@@ -42,7 +42,7 @@ def _cannot_serve(series: Series, size: int) -> bool:
     """Whether a memory had no block of a size when it was last read."""
     block = series.last("largest")
     block = series.last("free") if block is None else block
-    return block is not None and size > block
+    return block is not None and size > block and series.free > 0
 
 
 @dataclass(frozen=True)

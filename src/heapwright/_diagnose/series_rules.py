@@ -124,7 +124,10 @@ def _judge(series: Series, failed: Sequence[Failure]) -> Finding:
             few = len(series) < (LEAST_TREND if series.hours or not series.restarts else AT_START)
             if finding.kind == "leak" and few and (full := failed_requests(series, failed)):
                 return full  # a program that starts takes memory step by step, too
-            if rule is failed_requests and finding.kind != "fragmentation" and (burst := _burst(series, failed)):
+            may_be_burst = (
+                rule is failed_requests and finding.kind != "fragmentation" and not _fails_when_low(series, failed)
+            )
+            if may_be_burst and (burst := _burst(series, failed)):
                 return burst  # it failed while little was free, which the last reading no longer shows
             return finding
     return _steady(series) or _not_enough(series)
@@ -452,7 +455,7 @@ def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
         return None
     later = free[len(free) // 3 :] if len(free) > 2 else free
     middle, last = float(np.median(later)), float(free[-1])
-    low = _low_share(series, later < DIP * middle)
+    low = _low_share(series, free < DIP * middle)
     if least >= DIP * middle or low > SHORT or last < RECOVERED * middle:
         return None
     seen = "readings show it" if _shows(series) else "it fell between the readings"
@@ -470,6 +473,13 @@ def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
         ),
         record_next="every heap call during the burst: `heapwright fit` then says what reserve it needs",
     )
+
+
+def _fails_when_low(series: Series, failed: Sequence[Failure]) -> bool:
+    """Whether a request fails whenever free memory is low, as if one load takes more than there is."""
+    free = series.known("free")
+    low = int((free < DIP * float(np.median(free))).sum())
+    return len(failed) >= LEAST_STEPS and 2 * sum(item.free is not None for item in failed) > low
 
 
 def _shows(series: Series) -> bool:

@@ -96,9 +96,9 @@ COUNTED = ("packets", "pbufs", "mbufs", "elements")
 """What pools hold, by the words of their counters, which are then no bytes."""
 
 _EXTERNAL = ("psram", "spiram", "spi", "ps", "external", "ext", "sdram", "hyperram")
-_INTERNAL = ("internal", "int", "intern", "ih", "dram")
+_INTERNAL = ("internal", "int", "intern", "ih")
 _NAMED = dict.fromkeys(_EXTERNAL, "PSRAM") | dict.fromkeys(_INTERNAL, "Internal") | {name: name for name in COUNTED}
-_NAMED |= {name: name.upper() for name in ("iram", "dma", "ccm", "dtcm", "itcm", "ocram", "tcm", "rtc")}
+_NAMED |= {name: name.upper() for name in ("iram", "dram", "dma", "ccm", "dtcm", "itcm", "ocram", "tcm", "rtc")}
 _OF_PROCESS = re.compile(r"\bVm(?:Peak|Size|Lck|Pin|Data|Stk|Exe|Lib|PTE|Swap)\b")
 """Fields of /proc/PID/status that count another thing than VmRSS and its peak, VmHWM, do."""
 
