@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command_runner import run_here
 from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, maker, replayed
+from tool_requirements import programs_of_32_bits
 
 from heapwright._heaps import heaps
 from heapwright._heaps.heaps import replay_each
@@ -67,7 +68,7 @@ def test_fit_takes_foreign_heaps(run: Callable[..., subprocess.CompletedProcess[
     ("heap", "says"),
     [
         ("lib:nosuch", "known: glibc, jemalloc, mimalloc, tcmalloc"),
-        ("missing.c", "missing.c: needs an adapter.*missing.toml next to it"),
+        ("missing.c", "missing.c: must define heap_init.*missing.toml next to it"),
         ("heap_4.c", "as in freertos-heap4=heap_4.c"),
         ("freertos-heap4=nowhere", "nowhere is missing"),
         ("freertos-heap=.", "did you mean freertos-heap"),
@@ -177,3 +178,46 @@ def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., subpr
         done = run("generate", heap, "-o", "out")
         assert done.returncode == 1
         assert f"{heap}: no recipe but a foreign heap" in done.stderr
+
+
+OWN = """#include <stddef.h>
+#include <string.h>
+static unsigned char *next, *end;
+int heap_init(void *arena, size_t bytes) { next = arena; end = next + bytes; return bytes >= 64; }
+void *heap_malloc(size_t size)
+{
+    size = (size + 7) & ~(size_t)7;
+    if (size > (size_t)(end - next)) return NULL;
+    next += size;
+    return next - size;
+}
+void heap_free(void *pointer) { (void)pointer; }
+/* void *heap_calloc(size_t count, size_t size); is only named here, and not defined */
+"""
+
+
+def test_a_c_file_that_measure_takes_needs_no_adapter(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "own.c").write_text(OWN)
+    done = run("replay", "three.parquet", "--heap", "own.c", "--heap", "bump.c", "--word-size", "64", "--json")
+    assert done.returncode == 0, done.stderr
+    own, bump = json.loads(done.stdout)
+    assert own["metrics"]["footprint_bytes"] == bump["metrics"]["footprint_bytes"] == 64
+    fitted = json.loads(run("fit", "three.parquet", "--heap", "own.c", "--word-size", "64", "--json").stdout)
+    assert fitted[0]["smallest_arena_bytes"] == 64
+    (tmp_path / "own.c").write_text(OWN.replace("heap_free", "heap_release"))
+    assert "must define heap_init, heap_malloc and heap_free" in run("fit", "three.parquet", "--heap", "own.c").stderr
+
+
+def test_a_c_file_is_the_current_allocator_of_an_exploration(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    programs_of_32_bits()
+    (tmp_path / "own.c").write_text(OWN)
+    words = ("explore", "three.parquet", "--strategy", "random", "--limit", "3", "--long-run", "0", "-o", "s.duckdb")
+    assert "own.c, your current allocator, needs 64 bytes for three" in " ".join(
+        run(*words, "--current", "own.c").stdout.split()
+    )
+    current = json.loads(run(*words, "--current", "own.c", "--json").stdout)["current"]
+    assert current == {"heap": "own.c", "smallest_arena_bytes": {"three": 64}}

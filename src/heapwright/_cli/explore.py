@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from heapwright._cli.current import current_data, is_file_of_heap, measure_current, print_current
 from heapwright._cli.options import (
     OBJECTIVES,
     ByteList,
@@ -83,8 +84,9 @@ class ToleranceSetting(click.ParamType[float]):
 )
 @click.option(
     "--current",
-    metavar="NAME",
-    help="Your current allocator, as freertos-heap4: it is shown in every table.",
+    metavar="HEAP",
+    help="Your current allocator, as freertos-heap4, which is shown in every table; or a C file or an adapter, on "
+    "which the traces are fitted.",
 )
 @click.option(
     "--same-device/--no-same-device",
@@ -160,6 +162,7 @@ def command(
     from heapwright._studies.by_load import picks_by_load
 
     settings = _settings(options, tolerance, long_run)
+    own = _own_heap(settings)
     requested = api.Options(command=command_line(), **settings)
     recordings = read_traces(traces)
     if regions is not None:
@@ -171,6 +174,7 @@ def command(
         for text in trace.notes:
             note(f"{text}; explored at {space.align}")
     apart = read_traces(held_out)
+    needs = {} if own is None else measure_current(own, recordings)
     with exploration_progress() as report:
         done = api.explore_with(requested, recordings, space, output, held_out=apart, warm=warm, progress=report)
     for text in space.notes:
@@ -191,13 +195,22 @@ def command(
             click.echo(f"{done.evaluations:,} replays in {done.seconds:,.1f} s")
             if decision:
                 print_sentences([decision.evidence()])
+            if own is not None:
+                print_current(own, needs, decision)
             if pick is not None:
                 print_pick(pick)
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     head = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
+    facts |= {} if own is None else current_data(own, needs)
     placed = {} if pick is None else {"regions": pick_data(pick)}
     print_json({**dataclasses.asdict(done), **head, **facts, **loads, **placed})
+
+
+def _own_heap(settings: dict[str, Any]) -> str | None:
+    """The current allocator if it is none of the references, taken out of the settings."""
+    current = settings.get("current")
+    return str(settings.pop("current")) if current is not None and is_file_of_heap(current) else None
 
 
 def _settings(options: dict[str, Any], tolerance: float | None, long_run: int) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from heapwright._heaps.foreign.heap import ForeignHeap
 from heapwright._recipes.recipe import Recipe
 from heapwright._support.errors import ForeignHeapError, HeapwrightError
 
+OWN_ALIGN = 8
+"""Alignment that is verified of a C file without an adapter: malloc's on 32-bit ABIs."""
+_OWN_FUNCTION = re.compile(r"^[\w\s*]*?\bheap_(init|malloc|free|calloc|realloc|aligned_alloc)\s*\([^;{]*\)\s*\{", re.M)
 _SHARED_OBJECT = re.compile(r"\.so(\.\d+)*$")
 
 
@@ -43,12 +46,37 @@ def beside(path: Path) -> Adapter:
     beside = adapter_beside(path)
     if beside.is_file():
         return Adapter.load(beside)
+    if path.suffix == ".c" and (own := _of_names(path)):
+        return own
     if path.suffix == ".c":
         fitting = [name for name in adapters.names() if _names_file(adapters.ready_made(name), path.name)]
         known = f"a ready-made one, as in {fitting[0]}={path}" if fitting else "one of the ready-made ones"
-        needed = "needs an adapter that says how to call it"
+        needed = "must define heap_init, heap_malloc and heap_free, or have an adapter that says how to call it"
         raise HeapwrightError(f"{path}: {needed}: {beside.name} next to it, or {known}")
     return Adapter(style="libc", realloc="realloc", align=1)
+
+
+def _of_names(path: Path) -> Adapter | None:
+    """The adapter of a C file that defines heap_init, heap_malloc and heap_free, as `measure` takes it; else None."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    defined = set(_OWN_FUNCTION.findall(text))
+    if not {"init", "malloc", "free"} <= defined:
+        return None
+    given = {key: f"heap_{key}" if key in defined else "" for key in ("realloc", "calloc", "aligned_alloc")}
+    return Adapter(
+        style="arena",
+        sources=(path.name,),
+        align=OWN_ALIGN,
+        init="heap = heap_init(memory, bytes) ? memory : NULL",
+        malloc="heap_malloc",
+        free="heap_free",
+        realloc=given["realloc"],
+        calloc=given["calloc"],
+        aligned_alloc=given["aligned_alloc"],
+    )
 
 
 def _names_file(adapter: Adapter, name: str) -> bool:
