@@ -56,7 +56,8 @@ static void test_terminated_waiter(void)
 {
     TX_THREAD *first = NULL;
     ULONG waiting = 0;
-    expect(app_byte_pool_create(&waited, "waited", second_arena, sizeof second_arena) == TX_SUCCESS, "a pool to wait for");
+    expect(app_byte_pool_create(&waited, "waited", second_arena, sizeof second_arena) == TX_SUCCESS,
+           "a pool to wait for");
     VOID *most;
     expect(app_byte_allocate(&waited, &most, ARENA / 3, TX_NO_WAIT) == TX_SUCCESS, "most of it is taken");
     tx_thread_resume(&waiter);

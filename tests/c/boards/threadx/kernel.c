@@ -122,8 +122,8 @@ UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
     return status;
 }
 
-UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value,
-                           TX_THREAD **first_suspended, ULONG *suspended_count, TX_SEMAPHORE **next_semaphore)
+UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value, TX_THREAD **first_suspended,
+                           ULONG *suspended_count, TX_SEMAPHORE **next_semaphore)
 {
     if (name || current_value || next_semaphore) {
         abort();

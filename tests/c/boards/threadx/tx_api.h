@@ -51,8 +51,8 @@ UINT tx_mutex_put(TX_MUTEX *mutex_ptr);
 UINT tx_semaphore_create(TX_SEMAPHORE *semaphore_ptr, CHAR *name_ptr, ULONG initial_count);
 UINT tx_semaphore_delete(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option);
-UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value,
-                           TX_THREAD **first_suspended, ULONG *suspended_count, TX_SEMAPHORE **next_semaphore);
+UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value, TX_THREAD **first_suspended,
+                           ULONG *suspended_count, TX_SEMAPHORE **next_semaphore);
 UINT tx_semaphore_prioritize(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_semaphore_put(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_thread_create(TX_THREAD *thread_ptr, CHAR *name_ptr, VOID (*entry_function)(ULONG entry_input),
