@@ -104,6 +104,14 @@ void mm_extend(struct mm_heap_s *heap, void *mem, size_t size, int region)
     (void)region;
 }
 
+/* NuttX 12.8 to 12.12 call it before they look at a heap. */
+void mm_free_delaylist(struct mm_heap_s *heap);
+
+void mm_free_delaylist(struct mm_heap_s *heap)
+{
+    (void)heap;
+}
+
 void *mm_memalign(struct mm_heap_s *heap, size_t alignment, size_t size)
 {
     const irqstate_t flags = enter_critical_section();
