@@ -123,7 +123,7 @@ lint-c:
 pages: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
-	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
+	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/ports.md bench/robustness.md examples/README.md build/pages
 	if [ -d build/papers ]; then mkdir build/pages/docs/papers/pages && \
 		cp build/papers/*.html build/papers/*.png build/papers/*.svg build/pages/docs/papers/pages && \
 		printf '\n[All pages, made without recorded packets](pages/README.html).\n' >> build/pages/docs/papers/README.md; fi

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from platform_builds import BOARDS, run
-from tool_requirements import needs
+from tool_requirements import needs, unsuited
 
 import heapwright as hw
 from heapwright._platforms.files import platform_files
@@ -24,7 +24,7 @@ else:
     import tomli as tomllib
 
 TREES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "trees.toml").read_text(encoding="utf-8"))
-TABLE = Path(__file__).parents[2] / "docs" / "platforms.md"
+TABLE = Path(__file__).parents[2] / "bench" / "ports.md"
 FLAGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-c")
 
 
@@ -37,10 +37,10 @@ def tree_folder(platform: str, reference: str) -> Path:
     """Where a tree lies; skips if it is not there."""
     trees = os.environ.get("HEAPWRIGHT_TREES")
     if not trees:
-        pytest.skip("HEAPWRIGHT_TREES names no folder of trees; tests/platforms/trees.toml says how to get them")
+        unsuited("HEAPWRIGHT_TREES names no folder of trees; tests/platforms/trees.toml says how to get them")
     folder = Path(trees) / f"{platform}-{version(reference)}"
     if not folder.is_dir():
-        pytest.skip(f"{folder} is not there")
+        unsuited(f"{folder} is not there")
     return folder
 
 
@@ -52,7 +52,7 @@ def port_digest(platform: str) -> str:
 
 
 def rows() -> list[str]:
-    """The table of results, as it stands in the manual."""
+    """The table of results, as it stands in bench/ports.md."""
     result = [
         "| tree | compiles without a warning for | its own tests on the port | excluded |",
         "| --- | --- | --- | --- |",
@@ -89,5 +89,5 @@ def test_results_are_of_the_port_as_it_is(platform: str) -> None:
     )
 
 
-def test_the_manual_has_the_results() -> None:
+def test_the_page_has_the_results() -> None:
     assert "\n".join(rows()) in TABLE.read_text(encoding="utf-8"), "\n".join(rows())
