@@ -2,6 +2,7 @@
 # make test   set up, build, run every test
 # make nightly, make mutants   long campaigns, and the score of the tests; hours
 # make bench  speed ratios, measured side by side
+# make ports  compile the ports with the headers of public trees, from the folder HEAPWRIGHT_TREES
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
 # make publish VERSION=1.2.3 ALIAS=latest   that site as a version of its own, on the branch gh-pages of REMOTE
@@ -33,7 +34,7 @@ SOURCES := pyproject.toml papers/pyproject.toml requirements/constraints.txt CMa
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench lint lint-c pages docs publish pictures format clean
+.PHONY: setup demo test nightly mutants bench ports lint lint-c pages docs publish pictures format clean
 
 setup: $(TOOLS)
 
@@ -104,6 +105,10 @@ bench: setup
 C_FILES    = $(shell find csrc native recorder src tests examples -name '*.[ch]' -not -path '*/templates/*')
 C_WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -Icsrc
 
+# What is not there is skipped, with the reason. tests/platforms/trees.toml says how to get the trees.
+ports: setup
+	$(BIN)/python -m pytest -q -rs tests/platforms/test_platform_trees.py
+
 lint: setup lint-c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -118,7 +123,7 @@ lint-c:
 pages: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
-	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
+	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/ports.md bench/robustness.md examples/README.md build/pages
 	if [ -d build/papers ]; then mkdir build/pages/docs/papers/pages && \
 		cp build/papers/*.html build/papers/*.png build/papers/*.svg build/pages/docs/papers/pages && \
 		printf '\n[All pages, made without recorded packets](pages/README.html).\n' >> build/pages/docs/papers/README.md; fi

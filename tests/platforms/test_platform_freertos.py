@@ -85,7 +85,7 @@ def test_a_heap_with_checks_passes_too(kernel: Path, tmp_path: Path) -> None:
     ],
 )
 def test_the_test_notices_wrong_statistics(right: str, wrong: str, kernel: Path, tmp_path: Path) -> None:
-    glue = written(tmp_path, 16) / "app_freertos.c"
+    glue = written(tmp_path, 16, "victim-bins") / "app_freertos.c"
     text = glue.read_text()
     assert right in text
     glue.write_text(text.replace(right, wrong))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,8 @@ STAND_INS = {
         (),
         (
             ("app_multi_heap.c", "app_counters(heap->heap).free : 0", "app_counters(heap->heap).least_free : 0"),
-            ("app_multi_heap.c", "app_largest_free(heap->heap, 32)", "0"),
+            ("app_multi_heap.c", "app_largest_free(heap->heap, UINT32_MAX)", "0"),
+            ("app_multi_heap.c", "alignment == 0 || (alignment & (alignment - 1)) != 0", "0"),
             ("app_multi_heap.c", "heap->lock = lock;", "(void)heap, (void)lock;"),
             ("app_multi_heap.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
             ("app_multi_heap.c", "app_free(heap->heap, origin(p));\n    leave", "app_free(heap->heap, p);\n    leave"),
@@ -41,6 +43,9 @@ STAND_INS = {
             ("app_nuttx.c", "(int)(heap->bytes - counters.least_free)", "0"),
             ("app_nuttx.c", "memory ? memset(memory, 0, size) : NULL", "memory"),
             ("app_nuttx.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
+            ("app_nuttx.c", "procfs_register_meminfo(&heap->meminfo);", ""),
+            ("app_nuttx.c", "procfs_unregister_meminfo(&heap->meminfo);", "(void)heap;"),
+            ("app_nuttx.c", "initialize(config->heap,", "initialize(NULL,"),
         ),
     ),
     "threadx": StandIn(
@@ -49,6 +54,10 @@ STAND_INS = {
             ("app_threadx.c", "tx_semaphore_put(&pool->freed);", ""),
             ("app_threadx.c", "pool->waiting--;", ""),
             ("app_threadx.c", "app_free(pool->heap, memory);", ""),
+            ("app_threadx.c", "size == 0 || size > pool->bytes", "0"),
+            ("app_threadx.c", "TX_MUTEX_ERROR ? TX_POOL_ERROR : status", "TX_MUTEX_ERROR ? TX_SUCCESS : status"),
+            ("app_threadx.c", "pool != NULL && pool->id == CREATED", "pool != NULL"),
+            ("app_tx_byte.c", "first_suspended, suspended_count", "first_suspended ? NULL : NULL, suspended_count"),
             ("app_threadx.c", "*least_available = counters.least_free;", "*least_available = counters.free;"),
             ("app_tx_byte.c", "!app_owns(pool->pool.heap, memory)", "0"),
             ("app_tx_byte.c", "*at = pool->next;", ""),
@@ -70,6 +79,7 @@ STAND_INS = {
             ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
             ("app_sys_heap.c", "app_free(heap->heap->heap, origin(mem))", "app_free(heap->heap->heap, mem)"),
             ("app_sys_heap.c", "usable < bytes ? usable : bytes", "usable / 64"),
+            ("app_sys_heap.c", " && app_largest_free(made, 32) != 0", ""),
             ("app_zephyr.c", "pool->bytes - counters.least_free", "pool->bytes - counters.free"),
             (
                 "app_zephyr.c",
@@ -87,12 +97,13 @@ def written(folder: Path, platform: str, align: int = 16) -> Path:
     return folder
 
 
-def tried(folder: Path, platform: str) -> tuple[int, str]:
+def tried(folder: Path, platform: str, *more: str) -> tuple[int, str]:
     """Exit code and output of the platform's test; a test that hangs has failed."""
     board = BOARDS / platform
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "app_heap_test.c"]
     flags = ["-std=gnu11", LEVEL, "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
-    command: list[str | Path] = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
+    command: list[str | Path] = ["cc", *flags, *STAND_INS[platform].flags, *more, *sources]
+    command += [*board.glob("*.c"), "-o", "test"]
     done = built(command, folder)
     assert done.returncode == 0, done.stderr
     try:
@@ -104,10 +115,40 @@ def tried(folder: Path, platform: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("platform", STAND_INS)
 def test_a_platform_works_with_a_stand_in(platform: str, tmp_path: Path) -> None:
-    assert tried(written(tmp_path, platform), platform) == (0, f"app_{platform.replace('-', '_')}: ok\n")
+    code, said = tried(written(tmp_path, platform), platform)
+    assert (code, said.splitlines()[-1]) == (0, f"app_{platform.replace('-', '_')}: ok")
 
 
-@pytest.mark.parametrize("platform", STAND_INS)
+@pytest.mark.parametrize(
+    ("platform", "version"), [("nuttx", "-DNUTTX_12_12"), ("zephyr", "-DZEPHYR_3_7")], ids=["nuttx 12", "zephyr 3.7"]
+)
+def test_the_port_works_with_headers_of_earlier_releases(platform: str, version: str, tmp_path: Path) -> None:
+    code, said = tried(written(tmp_path, platform), platform, version)
+    assert (code, said.splitlines()[-1]) == (0, f"app_{platform}: ok")
+
+
+def test_a_sys_heap_that_its_own_data_fill_is_refused_with_the_bytes_that_they_take(tmp_path: Path) -> None:
+    folder = written(tmp_path, "zephyr")
+    (least,) = (int(n) for n in re.findall(r"APP_LEAST_ARENA (\d+)u", (folder / "app_heap.h").read_text()))
+    _, said = tried(folder, "zephyr")
+    own = least + 16 + 3 * 8
+    refused = f"bytes are too few for a heap: its own data take up to {own}"
+    assert said.splitlines()[:2] == [f"app_sys_heap: {bytes_} {refused}" for bytes_ in (8, least + 16)]
+
+
+@pytest.mark.parametrize("name", ["tlsf", "all-round", "fixed-pool", "freertos-heap4"])
+def test_the_least_arena_is_the_smallest_that_init_accepts(name: str, tmp_path: Path) -> None:
+    hw.generate(name, tmp_path)
+    (tmp_path / "main.c").write_text("""
+#include "app_heap.h"
+static _Alignas(APP_ARENA_ALIGNMENT) unsigned char arena[1 << 20];
+int main(void) { return app_init(arena, APP_LEAST_ARENA - 1u) || !app_init(arena, APP_LEAST_ARENA); }
+""")
+    run(["cc", "-std=c11", "-DAPP_HEAP_ALIGN_UNCHECKED", "-I.", "app_heap.c", "main.c", "-o", "least"], tmp_path)
+    run(["./least"], tmp_path)
+
+
+@pytest.mark.parametrize("platform", ["esp-idf", "zephyr"])
 def test_a_page_says_that_it_was_not_run(platform: str) -> None:
     assert "**Not run on " in hw.platforms(platform).readme
     assert hw.platforms(platform).run_on.startswith("nothing yet: ")

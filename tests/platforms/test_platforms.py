@@ -17,7 +17,7 @@ from heapwright._platforms.catalogue import Platform
 from heapwright._platforms.files import generate_for, platform_files, recipe_for
 from heapwright._support.errors import HeapwrightError
 
-OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}
+OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile", "linker.lf"}
 """Files that a build system looks for by their names."""
 NAMES = [platform.name for platform in hw.platforms()]
 MEMORIES = {"memory": {"a": 4096, "b": 8192}, "pool": [{"kind": "general", "memory": one} for one in "ab"]}

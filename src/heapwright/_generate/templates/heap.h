@@ -160,6 +160,10 @@ extern "C" {
 /* Alignment that the arena's first byte must have, in bytes. */
 #define {{ upper }}_ARENA_ALIGNMENT {{ arena_alignment }}u
 
+/* Bytes of the smallest arena that {{ prefix }}_init() accepts: its control data, and regions with a size of their own. Other
+ * objects need more. */
+#define {{ upper }}_LEAST_ARENA {{ least_arena }}u
+
 /* Alignment of every object, in bytes. C wants of malloc that of max_align_t: 8 on 32-bit Arm, 16 on most 64-bit
  * machines and on RISC-V. {{ prefix }}_heap.c does not compile where that is more than this heap gives. Define
  * {{ unchecked }} where no object needs it, or to try the heap of a smaller target on a larger one. */

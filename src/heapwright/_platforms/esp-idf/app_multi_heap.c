@@ -11,24 +11,28 @@
 
 #include <freertos/FreeRTOS.h>
 
+#if defined(CONFIG_HEAP_TASK_TRACKING) || defined(CONFIG_HEAP_POISONING_LIGHT) ||                                      \
+    defined(CONFIG_HEAP_POISONING_COMPREHENSIVE) || defined(CONFIG_HEAP_TLSF_USE_ROM_IMPL)
+#error "app_multi_heap.c: task tracking, poisoning and the heap in ROM need ESP-IDF's own blocks"
+#endif
+
 struct multi_heap_info {
     struct app_heap *heap;
     void *lock;
-    size_t bytes;      /* free at first */
     size_t least_free; /* the least ever before the heap's own counter was reset */
 };
 
 static void enter(multi_heap_handle_t heap)
 {
     if (heap->lock != NULL) {
-        portENTER_CRITICAL((portMUX_TYPE *)heap->lock);
+        portENTER_CRITICAL_SAFE((portMUX_TYPE *)heap->lock);
     }
 }
 
 static void leave(multi_heap_handle_t heap)
 {
     if (heap->lock != NULL) {
-        portEXIT_CRITICAL((portMUX_TYPE *)heap->lock);
+        portEXIT_CRITICAL_SAFE((portMUX_TYPE *)heap->lock);
     }
 }
 
@@ -44,10 +48,9 @@ multi_heap_handle_t multi_heap_register(void *start, size_t size)
     const size_t bytes = size - (size_t)(arena - (uintptr_t)start);
     heap->lock = NULL;
     heap->heap = app_init((void *)arena, bytes);
-    if (heap->heap == NULL) {
+    if (heap->heap == NULL || app_largest_free(heap->heap, 32) == 0) {
         return NULL;
     }
-    heap->bytes = app_counters(heap->heap).free;
     heap->least_free = SIZE_MAX;
     return heap;
 }
@@ -59,7 +62,7 @@ void multi_heap_set_lock(multi_heap_handle_t heap, void *lock)
 
 void *multi_heap_aligned_alloc(multi_heap_handle_t heap, size_t size, size_t alignment)
 {
-    if (heap == NULL || size == 0) {
+    if (heap == NULL || size == 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) {
         return NULL;
     }
     enter(heap);
@@ -84,10 +87,10 @@ void *multi_heap_aligned_alloc_offs(multi_heap_handle_t heap, size_t size, size_
     if (shift == 0) {
         return multi_heap_aligned_alloc(heap, size, alignment);
     }
-    if (size == 0 || size > SIZE_MAX - shift || shift % APP_ALIGNMENT == 0 || shift % sizeof(uint32_t) != 0) {
+    if (size > SIZE_MAX - shift || shift % APP_ALIGNMENT == 0 || shift % sizeof(uint32_t) != 0) {
         return NULL;
     }
-    unsigned char *whole = multi_heap_aligned_alloc(heap, size + shift, alignment);
+    unsigned char *whole = size == 0 ? NULL : multi_heap_aligned_alloc(heap, size + shift, alignment);
     if (whole == NULL) {
         return NULL;
     }
@@ -189,9 +192,7 @@ void multi_heap_restore_minimum_free_bytes(multi_heap_handle_t heap, const size_
     leave(heap);
 }
 
-/* Under the lock, at a bounded cost. Only a walk over all blocks can number the free ones, and add up payloads: define
- * APP_MULTI_HEAP_WALKS where that is wanted. Without, what is allocated counts headers, too, and the largest free block
- * is that among 32 of the heap's largest list. */
+/* A walk under the lock, as ESP-IDF's own: only it can number the free blocks and add up payloads. */
 void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
 {
     memset(info, 0, sizeof *info);
@@ -203,18 +204,18 @@ void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
     info->total_free_bytes = counters.free;
     info->minimum_free_bytes = least_free(heap);
     info->allocated_blocks = counters.mallocs - counters.frees;
-#ifdef APP_MULTI_HEAP_WALKS
     struct app_block block = {0, 0, 0, 0, 0};
+    size_t fresh = counters.free; /* what no block has covered yet: one free block, or a rest too small for one */
     while (app_next_block(heap->heap, &block)) {
-        info->free_blocks += block.state != APP_BLOCK_USED;
-        info->total_allocated_bytes += block.state == APP_BLOCK_USED ? block.size - block.header : 0;
+        if (block.state == APP_BLOCK_USED) {
+            info->total_allocated_bytes += block.size - block.header;
+        } else {
+            info->free_blocks++;
+            fresh -= block.size;
+        }
     }
+    info->free_blocks += fresh >= 2u * APP_ALIGNMENT;
     info->largest_free_block = app_largest_free(heap->heap, UINT32_MAX);
-#else
-    info->total_allocated_bytes = heap->bytes - counters.free;
-    info->largest_free_block = app_largest_free(heap->heap, 32);
-    info->free_blocks = info->largest_free_block != 0;
-#endif
     info->total_blocks = info->allocated_blocks + info->free_blocks;
     leave(heap);
 }

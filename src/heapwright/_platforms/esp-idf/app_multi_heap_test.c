@@ -52,6 +52,11 @@ static void test_calls(multi_heap_handle_t heap, size_t all)
     multi_heap_free(heap, two);
     multi_heap_free(heap, NULL);
     expect(multi_heap_malloc(heap, 0) == NULL, "0 bytes are refused");
+    expect(multi_heap_aligned_alloc(heap, 8, 0) == NULL && multi_heap_aligned_alloc(heap, 8, 3) == NULL,
+           "an alignment that is no power of two is refused");
+    expect(multi_heap_aligned_alloc_offs(heap, 8, 0, 4) == NULL &&
+               multi_heap_aligned_alloc_offs(heap, 8, 48, 4) == NULL,
+           "with an offset, too");
     expect(multi_heap_malloc(heap, ARENA) == NULL, "what there is not is refused");
     expect(multi_heap_free_size(heap) == all, "all is given back");
     expect(multi_heap_minimum_free_size(heap) + 1000 <= all, "least ever free is kept");

@@ -206,7 +206,7 @@ static size_t walk_free_blocks(HeapStats_t *stats)
 }
 
 /* Sizes are those of whole blocks, header included, as in heap_4.c. Memory that no block has covered yet counts as one
- * block more. O(blocks). */
+ * block more, if it is large enough for one. O(blocks). */
 void vPortGetHeapStats(HeapStats_t *pxHeapStats)
 {
     HeapStats_t stats = {0, 0, (size_t)-1, 0, 0, 0, 0};
@@ -218,7 +218,7 @@ void vPortGetHeapStats(HeapStats_t *pxHeapStats)
         stats.xNumberOfSuccessfulAllocations = counters.mallocs;
         stats.xNumberOfSuccessfulFrees = counters.frees;
         const size_t fresh = heap ? counters.free - walk_free_blocks(&stats) : 0;
-        if (fresh != 0) {
+        if (fresh >= 2u * APP_ALIGNMENT) {
             stats.xNumberOfFreeBlocks++;
             if (fresh < stats.xSizeOfSmallestFreeBlockInBytes) {
                 stats.xSizeOfSmallestFreeBlockInBytes = fresh;

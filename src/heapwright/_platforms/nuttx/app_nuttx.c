@@ -12,8 +12,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <nuttx/fs/procfs.h>
 #include <nuttx/irq.h>
 #include <nuttx/mm/mm.h>
+
+#if defined(CONFIG_FS_PROCFS) && !defined(CONFIG_FS_PROCFS_EXCLUDE_MEMINFO)
+#define APP_MEMINFO /* what NSH's `free` prints */
+#endif
 
 #if defined(CONFIG_BUILD_PROTECTED) || defined(CONFIG_BUILD_KERNEL)
 #error "app_nuttx.c is for the flat build: user code has no critical section"
@@ -27,28 +32,60 @@ struct mm_heap_s {
     struct app_heap *heap;
     void *begin, *end;
     size_t bytes; /* free at first */
+#ifdef APP_MEMINFO
+    struct procfs_meminfo_entry_s meminfo;
+#endif
 };
 
-struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_size)
+/* What is known of the heap lies in `from`, another heap, or at the start of the region. */
+static struct mm_heap_s *initialize(struct mm_heap_s *from, const char *name, void *heap_start, size_t heap_size)
 {
-    const uintptr_t most = APP_ARENA_ALIGNMENT - 1u;
-    const uintptr_t begin = ((uintptr_t)heap_start + sizeof(void *) - 1u) & ~(uintptr_t)(sizeof(void *) - 1u);
-    const uintptr_t arena = (begin + sizeof(struct mm_heap_s) + most) & ~most;
+    const uintptr_t most = APP_ARENA_ALIGNMENT - 1u, end = (uintptr_t)heap_start + heap_size;
+    uintptr_t begin = ((uintptr_t)heap_start + sizeof(void *) - 1u) & ~(uintptr_t)(sizeof(void *) - 1u);
     struct mm_heap_s *heap = (struct mm_heap_s *)begin;
-    (void)name;
-    DEBUGASSERT(heap_size > arena - (uintptr_t)heap_start);
+    if (from == NULL) {
+        begin += sizeof *heap;
+    } else if ((heap = mm_malloc(from, sizeof *heap)) == NULL) {
+        return NULL;
+    }
+    const uintptr_t arena = (begin + most) & ~most;
+    DEBUGASSERT(arena < end);
     memset(heap, 0, sizeof *heap);
     heap->begin = (void *)arena;
-    heap->end = (char *)heap_start + heap_size;
-    heap->heap = app_init(heap->begin, (size_t)((uintptr_t)heap->end - arena));
-    DEBUGASSERT(heap->heap != NULL); /* the region is too small for the heap's own data */
+    heap->end = (void *)end;
+    heap->heap = app_init(heap->begin, (size_t)(end - arena));
+    DEBUGASSERT(heap->heap != NULL && app_largest_free(heap->heap, 32) != 0); /* see APP_LEAST_ARENA */
     heap->bytes = heap->heap ? app_counters(heap->heap).free : 0;
+#ifdef APP_MEMINFO
+    heap->meminfo.name = name;
+    heap->meminfo.heap = heap;
+    procfs_register_meminfo(&heap->meminfo);
+#else
+    (void)name;
+#endif
     return heap;
 }
 
+/* KRN_HEAP came with struct mm_heap_config_s, in 12.13; since then mm_initialize() is an inline function. */
+#ifdef KRN_HEAP
+struct mm_heap_s *mm_initialize_heap(const struct mm_heap_config_s *config)
+{
+    return initialize(config->heap, config->name, config->start, config->size);
+}
+#else
+struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_size)
+{
+    return initialize(NULL, name, heap_start, heap_size);
+}
+#endif
+
 void mm_uninitialize(struct mm_heap_s *heap)
 {
+#ifdef APP_MEMINFO
+    procfs_unregister_meminfo(&heap->meminfo);
+#else
     (void)heap;
+#endif
 }
 
 /* A second region, and more memory at the end, are left unused. */
@@ -65,6 +102,14 @@ void mm_extend(struct mm_heap_s *heap, void *mem, size_t size, int region)
     (void)mem;
     (void)size;
     (void)region;
+}
+
+/* NuttX 12.8 to 12.12 call it before they look at a heap. */
+void mm_free_delaylist(struct mm_heap_s *heap);
+
+void mm_free_delaylist(struct mm_heap_s *heap)
+{
+    (void)heap;
 }
 
 void *mm_memalign(struct mm_heap_s *heap, size_t alignment, size_t size)

@@ -44,8 +44,8 @@ static void test_calls(struct mm_heap_s *heap)
     expect(mm_malloc_size(heap, zero) >= 300, "an object's size");
     zero = mm_realloc(heap, zero, 600);
     expect(zero && zero[299] == 7, "realloc keeps an object's bytes");
-    void *aligned = mm_memalign(heap, 128, 100);
-    expect(aligned && (uintptr_t)aligned % 128 == 0, "mm_memalign");
+    void *aligned = mm_memalign(heap, 1024, 100);
+    expect(aligned && (uintptr_t)aligned % 1024 == 0, "mm_memalign");
     check_counts(heap);
     expect(mm_mallinfo(heap).aordblks == 2, "both are in the heap");
     expect(mm_heapmember(heap, aligned) && !mm_heapmember(heap, &failures), "what is its own");
@@ -92,11 +92,36 @@ static void test_random_calls(struct mm_heap_s *heap)
     expect(mm_mallinfo(heap).uordblks == 0, "all is given back");
 }
 
+#ifdef KRN_HEAP /* as in app_nuttx.c */
+/* A heap whose own data lie in another one. */
+static void test_heap_of_a_heap(struct mm_heap_s *heap)
+{
+    static _Alignas(APP_ARENA_ALIGNMENT) unsigned char region[ARENA / 2];
+    struct mm_heap_config_s config;
+    memset(&config, 0, sizeof config);
+    config.heap = heap;
+    config.name = "inner";
+    config.start = region;
+    config.size = sizeof region;
+    struct mm_heap_s *inner = mm_initialize_heap(&config);
+    expect(inner && mm_heapmember(heap, inner), "its own data lie in the other heap");
+    unsigned char *memory = mm_malloc(inner, 100);
+    expect(memory >= region && memory < region + sizeof region, "its objects in its region");
+    mm_free(inner, memory);
+    mm_uninitialize(inner);
+    mm_free(heap, inner);
+}
+#endif
+
 int main(void)
 {
     struct mm_heap_s *heap = mm_initialize("test", arena, sizeof arena);
     test_calls(heap);
     test_random_calls(heap);
+#ifdef KRN_HEAP
+    test_heap_of_a_heap(heap);
+#endif
+    mm_uninitialize(heap);
     printf("app_nuttx: %s\n", failures ? "FAILED" : "ok");
     return failures != 0;
 }

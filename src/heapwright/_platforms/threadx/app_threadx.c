@@ -5,20 +5,48 @@
  */
 #include "app_threadx.h"
 
+enum { CREATED = 0x48454150 }; /* else the pool was not created, or is deleted */
+
+static int is_pool(const app_pool *pool)
+{
+    return pool != NULL && pool->id == CREATED;
+}
+
+/* The mutex first: ThreadX rejects one that exists, and a pool in use must stay as it is. */
 UINT app_pool_create(app_pool *pool, CHAR *name, VOID *start, ULONG size)
 {
     const ULONG skipped = (ULONG)(-(uintptr_t)start & (APP_ARENA_ALIGNMENT - 1u));
-    pool->waiting = 0;
-    pool->heap = size > skipped ? app_init((UCHAR *)start + skipped, size - skipped) : NULL;
-    if (pool->heap == NULL) {
+    if (pool == NULL) {
+        return TX_POOL_ERROR;
+    }
+    if (start == NULL) {
+        return TX_PTR_ERROR;
+    }
+    if (size < skipped || size - skipped < APP_LEAST_ARENA) {
         return TX_SIZE_ERROR;
     }
-    const UINT status = tx_mutex_create(&pool->mutex, name, TX_INHERIT);
-    return status == TX_SUCCESS ? tx_semaphore_create(&pool->freed, name, 0) : status;
+    UINT status = tx_mutex_create(&pool->mutex, name, TX_INHERIT);
+    if (status != TX_SUCCESS) {
+        return status == TX_MUTEX_ERROR ? TX_POOL_ERROR : status;
+    }
+    status = tx_semaphore_create(&pool->freed, name, 0);
+    if (status != TX_SUCCESS) {
+        tx_mutex_delete(&pool->mutex);
+        return status;
+    }
+    pool->id = CREATED;
+    pool->waiting = 0;
+    pool->heap = app_init((UCHAR *)start + skipped, size - skipped);
+    pool->bytes = app_counters(pool->heap).free;
+    return TX_SUCCESS;
 }
 
 UINT app_pool_delete(app_pool *pool)
 {
+    if (!is_pool(pool)) {
+        return TX_POOL_ERROR;
+    }
+    pool->id = 0;
     const UINT status = tx_semaphore_delete(&pool->freed);
     return status == TX_SUCCESS ? tx_mutex_delete(&pool->mutex) : status;
 }
@@ -36,7 +64,16 @@ static ULONG left(ULONG wait_option, ULONG begin)
 UINT app_pool_allocate(app_pool *pool, VOID **memory, ULONG size, ULONG wait_option)
 {
     const ULONG begin = tx_time_get();
+    if (!is_pool(pool)) {
+        return TX_POOL_ERROR;
+    }
+    if (memory == NULL) {
+        return TX_PTR_ERROR;
+    }
     *memory = NULL;
+    if (size == 0 || size > pool->bytes) {
+        return TX_SIZE_ERROR;
+    }
     UINT status = tx_mutex_get(&pool->mutex, wait_option);
     if (status != TX_SUCCESS) {
         return status;
@@ -65,6 +102,9 @@ UINT app_pool_allocate(app_pool *pool, VOID **memory, ULONG size, ULONG wait_opt
 
 UINT app_pool_release(app_pool *pool, VOID *memory)
 {
+    if (!is_pool(pool)) {
+        return TX_POOL_ERROR;
+    }
     if (memory == NULL) {
         return TX_PTR_ERROR;
     }
@@ -84,6 +124,9 @@ UINT app_pool_release(app_pool *pool, VOID *memory)
 
 UINT app_pool_info_get(app_pool *pool, ULONG *available_bytes, ULONG *least_available, ULONG *largest)
 {
+    if (!is_pool(pool)) {
+        return TX_POOL_ERROR;
+    }
     const UINT status = tx_mutex_get(&pool->mutex, TX_WAIT_FOREVER);
     if (status != TX_SUCCESS) {
         return status;

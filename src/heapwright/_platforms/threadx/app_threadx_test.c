@@ -16,8 +16,10 @@ static _Alignas(APP_ARENA_ALIGNMENT) UCHAR arena[ARENA];
 static app_pool pool;
 static VOID *held;
 static int failures;
-static TX_THREAD tester, giver;
-static UCHAR tester_stack[STACK], giver_stack[STACK];
+static app_byte_pool waited;
+static _Alignas(APP_ARENA_ALIGNMENT) UCHAR second_arena[ARENA / 2];
+static TX_THREAD tester, giver, waiter;
+static UCHAR tester_stack[STACK], giver_stack[STACK], waiter_stack[STACK];
 
 static void expect(int holds, const char *what)
 {
@@ -40,6 +42,58 @@ static void test_waiting(void)
            "who waits gets what another releases");
     expect(app_pool_release(&pool, memory) == TX_SUCCESS, "memory is released");
     expect(app_pool_release(&pool, NULL) == TX_PTR_ERROR, "NULL is rejected");
+}
+
+/* A thread that is terminated no longer waits. */
+static void wait_for_ever(ULONG unused)
+{
+    VOID *memory;
+    (void)unused;
+    app_byte_allocate(&waited, &memory, ARENA / 4, TX_WAIT_FOREVER);
+}
+
+static void test_terminated_waiter(void)
+{
+    TX_THREAD *first = NULL;
+    ULONG waiting = 0;
+    expect(app_byte_pool_create(&waited, "waited", second_arena, sizeof second_arena) == TX_SUCCESS,
+           "a pool to wait for");
+    VOID *most;
+    expect(app_byte_allocate(&waited, &most, ARENA / 3, TX_NO_WAIT) == TX_SUCCESS, "most of it is taken");
+    tx_thread_resume(&waiter);
+    tx_thread_sleep(TICKS);
+    app_byte_pool_info_get(&waited, NULL, NULL, NULL, &first, &waiting, NULL);
+    expect(waiting == 1 && first == &waiter, "one thread waits");
+    expect(app_byte_pool_prioritize(&waited) == TX_SUCCESS, "whose turn it is");
+    tx_thread_terminate(&waiter);
+    app_byte_pool_info_get(&waited, NULL, NULL, NULL, &first, &waiting, NULL);
+    expect(waiting == 0 && first == NULL, "a thread that was terminated does not");
+    expect(app_byte_release(most) == TX_SUCCESS, "its memory goes to others");
+    expect(app_byte_allocate(&waited, &most, ARENA / 3, TX_WAIT_FOREVER) == TX_SUCCESS, "who ask later");
+    app_byte_pool_delete(&waited);
+}
+
+/* What ThreadX's own calls return for the same arguments. */
+static void test_errors(void)
+{
+    static app_pool none;
+    VOID *memory = NULL;
+    expect(app_pool_create(&pool, "again", arena, sizeof arena) == TX_POOL_ERROR, "a pool that exists");
+    expect(app_pool_create(NULL, "none", arena, sizeof arena) == TX_POOL_ERROR, "no pool to create");
+    expect(app_pool_create(&none, "none", NULL, sizeof arena) == TX_PTR_ERROR, "no memory");
+    expect(app_pool_allocate(&none, &memory, 8, TX_NO_WAIT) == TX_POOL_ERROR, "a pool that was not created");
+    expect(app_pool_allocate(NULL, &memory, 8, TX_NO_WAIT) == TX_POOL_ERROR, "no pool");
+    expect(app_pool_allocate(&pool, NULL, 8, TX_NO_WAIT) == TX_PTR_ERROR, "nowhere to put the address");
+    expect(app_pool_allocate(&pool, &memory, 0, TX_NO_WAIT) == TX_SIZE_ERROR, "0 bytes");
+    expect(app_pool_allocate(&pool, &memory, ARENA, TX_WAIT_FOREVER) == TX_SIZE_ERROR, "more than the pool");
+    expect(app_pool_release(&none, arena) == TX_POOL_ERROR, "a release into a pool that was not created");
+    expect(app_pool_info_get(&none, NULL, NULL, NULL) == TX_POOL_ERROR, "the state of one");
+    expect(app_pool_delete(&none) == TX_POOL_ERROR, "its deletion");
+    expect(app_byte_pool_create(NULL, "none", arena, sizeof arena) == TX_POOL_ERROR, "no byte pool to create");
+    expect(app_byte_allocate(NULL, &memory, 8, TX_NO_WAIT) == TX_POOL_ERROR, "no byte pool");
+    expect(app_byte_pool_info_get(NULL, NULL, NULL, NULL, NULL, NULL, NULL) == TX_POOL_ERROR, "the state of none");
+    expect(app_byte_pool_prioritize(NULL) == TX_POOL_ERROR, "the turn in none");
+    expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "the pool stays as it is");
 }
 
 /* The counters and the walk must agree. */
@@ -81,7 +135,7 @@ static void test_random_calls(void)
             app_pool_release(&pool, objects[i]);
         }
         VOID *memory;
-        sizes[i] = (state >> 16) % 200u;
+        sizes[i] = 1u + (state >> 16) % 200u;
         expect(app_pool_allocate(&pool, &memory, sizes[i], TX_NO_WAIT) == TX_SUCCESS, "there is room");
         expect((uintptr_t)memory % APP_ALIGNMENT == 0, "an object is aligned");
         objects[i] = memory;
@@ -127,6 +181,8 @@ static void run(ULONG unused)
     (void)unused;
     test_byte_pools();
     test_waiting();
+    test_terminated_waiter();
+    test_errors();
     test_info();
     test_random_calls();
     expect(app_pool_delete(&pool) == TX_SUCCESS, "the pool is deleted");
@@ -139,5 +195,6 @@ void tx_application_define(void *unused)
     expect(app_pool_create(&pool, "small", arena, 8) == TX_SIZE_ERROR, "an arena that is too small is rejected");
     expect(app_pool_create(&pool, "pool", arena, sizeof arena) == TX_SUCCESS, "a pool is made");
     tx_thread_create(&giver, "giver", give_later, 0, giver_stack, STACK, 5, 5, TX_NO_TIME_SLICE, TX_DONT_START);
+    tx_thread_create(&waiter, "waiter", wait_for_ever, 0, waiter_stack, STACK, 3, 3, TX_NO_TIME_SLICE, TX_DONT_START);
     tx_thread_create(&tester, "tester", run, 0, tester_stack, STACK, 4, 4, TX_NO_TIME_SLICE, TX_AUTO_START);
 }

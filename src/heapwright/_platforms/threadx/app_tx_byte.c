@@ -6,6 +6,9 @@ static app_byte_pool *pools;
 
 UINT app_byte_pool_create(app_byte_pool *pool, CHAR *name, VOID *start, ULONG size)
 {
+    if (pool == NULL) {
+        return TX_POOL_ERROR;
+    }
     const UINT status = app_pool_create(&pool->pool, name, start, size);
     if (status == TX_SUCCESS) {
         const UINT posture = tx_interrupt_control(TX_INT_DISABLE);
@@ -34,7 +37,7 @@ UINT app_byte_pool_delete(app_byte_pool *pool)
 
 UINT app_byte_allocate(app_byte_pool *pool, VOID **memory, ULONG size, ULONG wait_option)
 {
-    return app_pool_allocate(&pool->pool, memory, size, wait_option);
+    return pool ? app_pool_allocate(&pool->pool, memory, size, wait_option) : TX_POOL_ERROR;
 }
 
 UINT app_byte_release(VOID *memory)
@@ -50,6 +53,9 @@ UINT app_byte_pool_info_get(app_byte_pool *pool, CHAR **name, ULONG *available_b
                             TX_THREAD **first_suspended, ULONG *suspended_count, app_byte_pool **next_pool)
 {
     ULONG available = 0;
+    if (pool == NULL) {
+        return TX_POOL_ERROR;
+    }
     const UINT status = app_pool_info_get(&pool->pool, &available, NULL, NULL);
     if (status != TX_SUCCESS) {
         return status;
@@ -63,20 +69,16 @@ UINT app_byte_pool_info_get(app_byte_pool *pool, CHAR **name, ULONG *available_b
     if (fragments != NULL) {
         *fragments = available != 0;
     }
-    if (first_suspended != NULL) {
-        *first_suspended = NULL;
-    }
-    if (suspended_count != NULL) {
-        *suspended_count = pool->pool.waiting;
-    }
     if (next_pool != NULL) {
         *next_pool = pool->next;
     }
-    return TX_SUCCESS;
+    return tx_semaphore_info_get(&pool->pool.freed, NULL, NULL, first_suspended, suspended_count, NULL);
 }
 
 UINT app_byte_pool_prioritize(app_byte_pool *pool)
 {
-    (void)pool;
-    return TX_SUCCESS;
+    if (pool == NULL || pool->pool.id == 0) {
+        return TX_POOL_ERROR;
+    }
+    return tx_semaphore_prioritize(&pool->pool.freed);
 }

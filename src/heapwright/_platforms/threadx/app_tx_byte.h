@@ -27,11 +27,11 @@ UINT app_byte_allocate(app_byte_pool *pool, VOID **memory, ULONG size, ULONG wai
 UINT app_byte_release(VOID *memory);
 
 /* As tx_byte_pool_info_get(); each pointer may be NULL. The heap does not count fragments: 1 where anything is free,
- * else 0. The first that waits is not known: NULL. A bounded time under the mutex. */
+ * else 0. A bounded time under the mutex. */
 UINT app_byte_pool_info_get(app_byte_pool *pool, CHAR **name, ULONG *available_bytes, ULONG *fragments,
                             TX_THREAD **first_suspended, ULONG *suspended_count, app_byte_pool **next_pool);
 
-/* All that wait try again with each release, those of the highest priority first: there is nothing to do. */
+/* The first that waits is the one of the highest priority. All try again with each release, in any case. */
 UINT app_byte_pool_prioritize(app_byte_pool *pool);
 
 #undef tx_byte_allocate

@@ -3,7 +3,7 @@
  *
  * As with Zephyr's own there is no lock: who calls holds one. What is known of a heap lies at the start of its memory.
  */
-#include "app_heap.h"
+#include "app_zephyr.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,10 @@ struct z_heap {
     size_t bytes; /* free at first */
 };
 
-/* Where the memory cannot hold the heap's control data, nothing is served. */
+_Static_assert(APP_SYS_HEAP_OWN_BYTES >= sizeof(struct z_heap) + sizeof(void *) + APP_ARENA_ALIGNMENT + APP_LEAST_ARENA,
+               "bytes that hold no object");
+
+/* A memory that the control data fill serves nothing, and printk says so. */
 void sys_heap_init(struct sys_heap *heap, void *mem, size_t bytes)
 {
     const uintptr_t most = APP_ARENA_ALIGNMENT - 1u;
@@ -23,10 +26,14 @@ void sys_heap_init(struct sys_heap *heap, void *mem, size_t bytes)
     const uintptr_t arena = (begin + sizeof(struct z_heap) + most) & ~most, end = (uintptr_t)mem + bytes;
     struct z_heap *own = (struct z_heap *)begin;
     struct app_heap *made = arena < end ? app_init((void *)arena, end - arena) : NULL;
-    if (made != NULL) {
+    if (made != NULL && app_largest_free(made, 32) != 0) {
         *own = (struct z_heap){made, app_counters(made).free};
+        heap->heap = own;
+    } else {
+        heap->heap = NULL;
+        printk("app_sys_heap: %u bytes are too few for a heap: its own data take up to %u\n", (unsigned int)bytes,
+               (unsigned int)APP_SYS_HEAP_OWN_BYTES);
     }
-    heap->heap = made != NULL ? own : NULL;
     heap->init_mem = mem;
     heap->init_bytes = bytes;
 }
@@ -88,10 +95,12 @@ size_t sys_heap_usable_size(struct sys_heap *heap, void *mem)
     return app_usable_size(heap->heap->heap, origin(mem)) - (size_t)((uintptr_t)mem - (uintptr_t)origin(mem));
 }
 
+#ifndef sys_heap_realloc /* a macro in Zephyr 3 and 4.0, 4.1 */
 void *sys_heap_realloc(struct sys_heap *heap, void *ptr, size_t bytes)
 {
     return sys_heap_aligned_realloc(heap, ptr, 0, bytes);
 }
+#endif
 
 void *sys_heap_aligned_realloc(struct sys_heap *heap, void *ptr, size_t align, size_t bytes)
 {

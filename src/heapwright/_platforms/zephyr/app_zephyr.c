@@ -15,6 +15,9 @@ int app_pool_init(struct app_pool *pool, void *memory, size_t bytes)
     memset(pool, 0, sizeof *pool);
     k_sem_init(&pool->freed, 0, K_SEM_MAX_LIMIT);
     pool->heap = bytes > skipped ? app_init((char *)memory + skipped, bytes - skipped) : NULL;
+    if (pool->heap != NULL && app_largest_free(pool->heap, 32) == 0) {
+        pool->heap = NULL;
+    }
     pool->bytes = pool->heap ? app_counters(pool->heap).free : 0;
     return pool->heap ? 0 : -ENOMEM;
 }
@@ -96,6 +99,9 @@ size_t app_pool_largest_free(struct app_pool *pool)
  */
 
 #ifdef CONFIG_HEAPWRIGHT_MALLOC
+
+_Static_assert(CONFIG_HEAPWRIGHT_MALLOC_BYTES >= APP_LEAST_ARENA,
+               "CONFIG_HEAPWRIGHT_MALLOC_BYTES cannot hold the heap's control data, APP_LEAST_ARENA bytes");
 
 static _Alignas(APP_ARENA_ALIGNMENT) unsigned char arena[CONFIG_HEAPWRIGHT_MALLOC_BYTES];
 static struct app_pool pool;

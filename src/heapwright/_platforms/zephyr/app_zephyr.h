@@ -11,6 +11,10 @@
 extern "C" {
 #endif
 
+/* The bytes of a sys_heap's memory (K_HEAP_DEFINE, CONFIG_HEAP_MEM_POOL_SIZE) that hold the heap's own data, at most.
+ * The smallest useful heap has these and its objects, with their headers. */
+#define APP_SYS_HEAP_OWN_BYTES (APP_LEAST_ARENA + APP_ARENA_ALIGNMENT + 3u * sizeof(void *))
+
 /* A heap, the lock around its calls, and the threads that wait for memory. */
 struct app_pool {
     struct app_heap *heap;
@@ -20,8 +24,8 @@ struct app_pool {
     unsigned int waiting;
 };
 
-/* Makes a heap of the `bytes` bytes at `memory`. Returns 0, or -ENOMEM where they are too few for the heap's own data.
- */
+/* Makes a heap of the `bytes` bytes at `memory`. Returns 0, or -ENOMEM if they are too few for the heap's own data
+ * and an object. */
 int app_pool_init(struct app_pool *pool, void *memory, size_t bytes);
 
 /* Memory for `bytes` bytes, or NULL where there is none before the time is up. In interrupts only with K_NO_WAIT. */

@@ -126,6 +126,10 @@ static void test_sys_heap(void)
     const size_t word = sizeof(void *);
     sys_heap_init(&heap, arena, 8);
     expect(sys_heap_alloc(&heap, 8) == NULL, "too small a memory serves nothing");
+    sys_heap_init(&heap, arena, APP_LEAST_ARENA + APP_ARENA_ALIGNMENT);
+    expect(heap.heap == NULL, "nor does one that the heap's own data fill");
+    sys_heap_init(&heap, arena + 1, APP_SYS_HEAP_OWN_BYTES + 128);
+    expect(sys_heap_alloc(&heap, 64) != NULL, "one with room for an object serves it");
     sys_heap_init(&heap, arena + 1, sizeof arena - 1);
     unsigned char *plain = sys_heap_alloc(&heap, 100);
     unsigned char *aligned = sys_heap_aligned_alloc(&heap, 64, 100);

@@ -13,6 +13,7 @@
 enum { PATIENCE = 300 };
 
 static _Thread_local int held;
+static _Thread_local TX_THREAD *self;
 
 ULONG tx_time_get(VOID)
 {
@@ -36,12 +37,16 @@ UINT tx_interrupt_control(UINT new_posture)
 UINT tx_mutex_create(TX_MUTEX *mutex_ptr, CHAR *name_ptr, UINT inherit)
 {
     (void)name_ptr;
-    mutex_ptr->held = 0;
+    if (mutex_ptr->created) {
+        return TX_MUTEX_ERROR;
+    }
+    *mutex_ptr = (TX_MUTEX){1, 0};
     return inherit == TX_INHERIT ? TX_SUCCESS : TX_PTR_ERROR;
 }
 
 UINT tx_mutex_delete(TX_MUTEX *mutex_ptr)
 {
+    mutex_ptr->created = 0;
     return mutex_ptr->held ? TX_PTR_ERROR : TX_SUCCESS;
 }
 
@@ -67,7 +72,7 @@ UINT tx_mutex_put(TX_MUTEX *mutex_ptr)
 UINT tx_semaphore_create(TX_SEMAPHORE *semaphore_ptr, CHAR *name_ptr, ULONG initial_count)
 {
     (void)name_ptr;
-    semaphore_ptr->count = initial_count;
+    *semaphore_ptr = (TX_SEMAPHORE){initial_count, 0, NULL};
     return TX_SUCCESS;
 }
 
@@ -77,7 +82,7 @@ UINT tx_semaphore_delete(TX_SEMAPHORE *semaphore_ptr)
     return TX_SUCCESS;
 }
 
-UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
+static UINT wait_for(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
 {
     const ULONG begin = tx_time_get();
     if (held) {
@@ -95,8 +100,47 @@ UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
         if (tx_time_get() - begin > PATIENCE) {
             abort();
         }
+        if (__atomic_load_n(&self->terminated, __ATOMIC_ACQUIRE)) {
+            return TX_PTR_ERROR;
+        }
         usleep(1000);
     }
+}
+
+/* One thread at a time waits for a semaphore in this test. A terminated one ends here, and waits no more. */
+UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option)
+{
+    semaphore_ptr->first = self;
+    __atomic_add_fetch(&semaphore_ptr->suspended, 1, __ATOMIC_RELEASE);
+    const UINT status = wait_for(semaphore_ptr, wait_option);
+    semaphore_ptr->first = NULL;
+    __atomic_sub_fetch(&semaphore_ptr->suspended, 1, __ATOMIC_RELEASE);
+    if (self->terminated) {
+        __atomic_store_n(&self->terminated, 2, __ATOMIC_RELEASE);
+        pthread_exit(NULL);
+    }
+    return status;
+}
+
+UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value, TX_THREAD **first_suspended,
+                           ULONG *suspended_count, TX_SEMAPHORE **next_semaphore)
+{
+    if (name || current_value || next_semaphore) {
+        abort();
+    }
+    if (first_suspended) {
+        *first_suspended = semaphore_ptr->first;
+    }
+    if (suspended_count) {
+        *suspended_count = __atomic_load_n(&semaphore_ptr->suspended, __ATOMIC_ACQUIRE);
+    }
+    return TX_SUCCESS;
+}
+
+UINT tx_semaphore_prioritize(TX_SEMAPHORE *semaphore_ptr)
+{
+    (void)semaphore_ptr;
+    return TX_SUCCESS;
 }
 
 UINT tx_semaphore_put(TX_SEMAPHORE *semaphore_ptr)
@@ -107,7 +151,8 @@ UINT tx_semaphore_put(TX_SEMAPHORE *semaphore_ptr)
 
 static void *run(void *thread)
 {
-    ((TX_THREAD *)thread)->entry(0);
+    self = thread;
+    self->entry(0);
     return NULL;
 }
 
@@ -124,6 +169,16 @@ UINT tx_thread_create(TX_THREAD *thread_ptr, CHAR *name_ptr, VOID (*entry_functi
 UINT tx_thread_resume(TX_THREAD *thread_ptr)
 {
     return pthread_create((pthread_t *)&thread_ptr->thread, NULL, run, thread_ptr) ? TX_PTR_ERROR : TX_SUCCESS;
+}
+
+/* Returns when the thread has ended. */
+UINT tx_thread_terminate(TX_THREAD *thread_ptr)
+{
+    __atomic_store_n(&thread_ptr->terminated, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&thread_ptr->terminated, __ATOMIC_ACQUIRE) != 2) {
+        usleep(1000);
+    }
+    return TX_SUCCESS;
 }
 
 UINT tx_thread_sleep(ULONG timer_ticks)

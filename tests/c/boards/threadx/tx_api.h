@@ -20,6 +20,7 @@ typedef unsigned long ULONG;
 #define TX_NO_INSTANCE ((UINT)0x0D)
 #define TX_NO_MEMORY ((UINT)0x10)
 #define TX_NO_WAIT ((ULONG)0)
+#define TX_MUTEX_ERROR ((UINT)0x1C)
 #define TX_WAIT_FOREVER ((ULONG)0xFFFFFFFFUL)
 #define TX_INHERIT ((UINT)1)
 #define TX_INT_DISABLE ((UINT)1)
@@ -29,13 +30,17 @@ typedef unsigned long ULONG;
 #define TX_NO_TIME_SLICE ((ULONG)0)
 
 typedef struct TX_MUTEX_STRUCT {
+    int created;
     int held;
 } TX_MUTEX;
 typedef struct TX_SEMAPHORE_STRUCT {
     ULONG count;
+    ULONG suspended;
+    struct TX_THREAD_STRUCT *first;
 } TX_SEMAPHORE;
 typedef struct TX_THREAD_STRUCT {
     unsigned long thread;
+    int terminated;
     VOID (*entry)(ULONG);
 } TX_THREAD;
 
@@ -46,11 +51,15 @@ UINT tx_mutex_put(TX_MUTEX *mutex_ptr);
 UINT tx_semaphore_create(TX_SEMAPHORE *semaphore_ptr, CHAR *name_ptr, ULONG initial_count);
 UINT tx_semaphore_delete(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_semaphore_get(TX_SEMAPHORE *semaphore_ptr, ULONG wait_option);
+UINT tx_semaphore_info_get(TX_SEMAPHORE *semaphore_ptr, CHAR **name, ULONG *current_value, TX_THREAD **first_suspended,
+                           ULONG *suspended_count, TX_SEMAPHORE **next_semaphore);
+UINT tx_semaphore_prioritize(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_semaphore_put(TX_SEMAPHORE *semaphore_ptr);
 UINT tx_thread_create(TX_THREAD *thread_ptr, CHAR *name_ptr, VOID (*entry_function)(ULONG entry_input),
                       ULONG entry_input, VOID *stack_start, ULONG stack_size, UINT priority, UINT preempt_threshold,
                       ULONG time_slice, UINT auto_start);
 UINT tx_thread_resume(TX_THREAD *thread_ptr);
+UINT tx_thread_terminate(TX_THREAD *thread_ptr);
 UINT tx_thread_sleep(ULONG timer_ticks);
 ULONG tx_time_get(VOID);
 UINT tx_interrupt_control(UINT new_posture);

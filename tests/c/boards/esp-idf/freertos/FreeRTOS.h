@@ -6,8 +6,8 @@ typedef struct {
 } portMUX_TYPE;
 
 #define portMUX_INITIALIZER_UNLOCKED {0}
-#define portENTER_CRITICAL(mux) standin_enter(mux)
-#define portEXIT_CRITICAL(mux) standin_leave(mux)
+#define portENTER_CRITICAL_SAFE(mux) standin_enter(mux)
+#define portEXIT_CRITICAL_SAFE(mux) standin_leave(mux)
 
 void standin_enter(portMUX_TYPE *mux);
 void standin_leave(portMUX_TYPE *mux);

@@ -9,7 +9,27 @@ struct mm_heap_s;
 struct malltask;
 struct mm_memdump_s;
 
+#ifdef NUTTX_12_12 /* until then */
 struct mm_heap_s *mm_initialize(const char *name, void *heap_start, size_t heap_size);
+#else
+#define KRN_HEAP NULL
+
+struct mm_heap_config_s {
+    struct mm_heap_s *heap;
+    const char *name;
+    void *start;
+    size_t size;
+    bool nokasan;
+};
+
+struct mm_heap_s *mm_initialize_heap(const struct mm_heap_config_s *config);
+
+static inline struct mm_heap_s *mm_initialize(const char *name, void *heapstart, size_t heapsize)
+{
+    const struct mm_heap_config_s config = {NULL, name, heapstart, heapsize, false};
+    return mm_initialize_heap(&config);
+}
+#endif
 void mm_addregion(struct mm_heap_s *heap, void *heapstart, size_t heapsize);
 void mm_uninitialize(struct mm_heap_s *heap);
 void *mm_malloc(struct mm_heap_s *heap, size_t size);

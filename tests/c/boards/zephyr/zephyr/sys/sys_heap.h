@@ -20,7 +20,11 @@ void *sys_heap_alloc(struct sys_heap *heap, size_t bytes);
 void *sys_heap_aligned_alloc(struct sys_heap *heap, size_t align, size_t bytes);
 void *sys_heap_noalign_alloc(struct sys_heap *heap, size_t align, size_t bytes);
 void sys_heap_free(struct sys_heap *heap, void *mem);
+#ifdef ZEPHYR_3_7 /* until 4.1 */
+#define sys_heap_realloc(heap, ptr, bytes) sys_heap_aligned_realloc(heap, ptr, 0, bytes)
+#else
 void *sys_heap_realloc(struct sys_heap *heap, void *ptr, size_t bytes);
+#endif
 void *sys_heap_aligned_realloc(struct sys_heap *heap, void *ptr, size_t align, size_t bytes);
 size_t sys_heap_usable_size(struct sys_heap *heap, void *mem);
 bool sys_heap_validate(struct sys_heap *heap);
