@@ -1,4 +1,4 @@
-"""The heap in use today, where it is no reference allocator: what the traces need on it, beside what is recommended."""
+"""The heap in use today, where it is no reference allocator: what the traces need on it and on the recommended one."""
 
 from __future__ import annotations
 
