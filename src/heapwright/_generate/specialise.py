@@ -33,6 +33,8 @@ from heapwright._generate.syntax import GrammarError
 
 __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise"]
 
+FIRST = ("arena.h", "arithmetic.h")
+"""The files whose functions all others use."""
 HEAT = ("HW_HOT", "HW_COLD")
 """Macros for storage that generated code defines itself."""
 HEAT_DEFINITIONS = """\
@@ -324,18 +326,25 @@ class _Writer:
         """All functions, in two parts: without and with the entries `apart` and what they alone call.
 
         In each the entries come first, with prototypes of what they call, then the others in the order of the source;
-        or all are in that order.
+        or all are in that order. Ahead of the entries stands what reaches the arena.
         """
         near = set(reachable([entry for entry in self.entries if entry.function.name not in apart]))
         ahead = self.entries if self.finish else []
         functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
         inner = [target for item in functions for target in self.ordered(item.name) if target not in ahead]
         known: set[str] = set()
+        first = [target for target in inner if self.finish and target in near and target.function.file in FIRST]
+        leading = self.in_order([], first, known)
         near_ones, others = (
-            self.in_order([t for t in ahead if (t in near) == here], [t for t in inner if (t in near) == here], known)
+            self.in_order(
+                [t for t in ahead if (t in near) == here],
+                [t for t in inner if t not in first and (t in near) == here],
+                known,
+            )
             for here in (True, False)
         )
-        return collapse_blank_lines("".join(map(self.item, guarded)) + near_ones), collapse_blank_lines(others)
+        text = "".join([*map(self.item, guarded), leading, "\n" * bool(leading), near_ones])
+        return collapse_blank_lines(text), collapse_blank_lines(others)
 
     def in_order(self, entries: list[Specialisation], others: list[Specialisation], known: set[str]) -> str:
         """Entries, then other functions, and prototypes ahead of what wants them. `known`: what has been declared."""

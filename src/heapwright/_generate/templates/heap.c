@@ -21,11 +21,11 @@
 {% if boolean %}
 #include <stdbool.h>
 {% endif %}
+#ifdef {{ upper }}_HOOKS
+#include {{ upper }}_HOOKS
+#endif
 
 #ifndef {{ unchecked }}
-{% if align > 1 %}
-_Static_assert(({{ upper }}_ARENA_ALIGNMENT % {{ upper }}_ALIGNMENT) == 0u, "the arena is aligned to less than the objects in it");
-{% endif %}
 _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "objects of this heap are aligned to {{ align }}, max_align_t of this target needs more: take a recipe with a "
                "larger align, or define {{ unchecked }} where no object needs it");
@@ -53,19 +53,11 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 /* ---- the platform ----------------------------------------------------------------------------------------------- */
 
-#ifdef {{ upper }}_HOOKS
-#include {{ upper }}_HOOKS
-#endif
-
-{% if not moving %}
-#if !defined({{ upper }}_ALLOCATED) && !defined({{ upper }}_RESIZED) && !defined({{ upper }}_REFUSED)
-#define {{ upper }}_NOTIFY(heap, memory, size) (memory)
-{% if "_NOTIFY_RESIZED(" in functions %}
-#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) (memory)
-{% endif %}
 {% if "_SILENT(" in functions %}
+#if defined({{ upper }}_ALLOCATED) || defined({{ upper }}_RESIZED) || defined({{ upper }}_REFUSED)
+#define {{ upper }}_SILENT(silent, notifying) (silent)
+#else
 #define {{ upper }}_SILENT(silent, notifying) (notifying)
-{% endif %}
 #endif
 {% endif %}
 {% for hook, parameters in hooks.items() %}
@@ -96,13 +88,9 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 
 {% if not moving %}
-#ifndef {{ upper }}_NOTIFY
 #define {{ upper }}_NOTIFY(heap, memory, size) {{ prefix }}_notify(heap, NULL, memory, size)
 {% if "_NOTIFY_RESIZED(" in functions %}
 #define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) {{ prefix }}_notify(heap, from, memory, size)
-{% endif %}
-{% if "_SILENT(" in functions %}
-#define {{ upper }}_SILENT(silent, notifying) (silent)
 {% endif %}
 
 /* Calls the hook for what a request got, the object at `from` if it is not NULL, and returns that. */
@@ -119,7 +107,6 @@ static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *fr
     }
     return memory;
 }
-#endif
 
 {% endif %}
 {% if keyed %}
