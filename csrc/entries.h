@@ -206,7 +206,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
             if (notifies(p)) {
-                return HW_NOTIFY_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+                HW_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
             }
             return arena_pointer(heap, resized);
         }

@@ -35,18 +35,11 @@ __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise
 
 FIRST = ("arena.h", "arithmetic.h")
 """The files whose functions all others use."""
-HEAT = ("HW_HOT", "HW_COLD")
-"""Macros for storage that generated code defines itself."""
-HEAT_DEFINITIONS = """\
-/* What a call does as a rule, and what it does rarely. */
-#if defined(__GNUC__)
-#define HW_HOT static inline __attribute__((__always_inline__))
-#define HW_COLD static __attribute__((__noinline__))
-#else
-#define HW_HOT static inline
-#define HW_COLD static
-#endif
-"""
+HEAT = {
+    "HW_HOT": ("What a call does as a rule", "static inline", "inline __attribute__((__always_inline__))"),
+    "HW_COLD": ("What a call does rarely", "static", "__attribute__((__noinline__))"),
+}
+"""Macros for storage that generated code defines itself: what they mark, in C, and what compilers add."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +151,15 @@ class _Kinds:
         return result
 
 
+def _heat(used: Collection[str]) -> str:
+    """The definitions of the macros for storage that are used."""
+    there = [(name, *HEAT[name]) for name in HEAT if name in used]
+    about = "; ".join(text for _, text, _, _ in there).replace("; What a call does", ", and what it does")
+    with_gnu = "".join(f"#define {name} static {added}\n" for name, _, _, added in there)
+    without = "".join(f"#define {name} {plain}\n" for name, _, plain, _ in there)
+    return f"/* {about}. */\n#if defined(__GNUC__)\n{with_gnu}#else\n{without}#endif\n" if there else ""
+
+
 def _has_functions(item: c.Item) -> bool:
     inside = [entry for _, of in item.branches for entry in of] if isinstance(item, c.GuardedItems) else []
     return any(isinstance(entry, c.Function) for entry in inside)
@@ -198,12 +200,11 @@ class _Writer:
         shown = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
         kinds = _Kinds.of(inner, shown)
         constants = [self.names.definitions(self.printer, addresses=not self.finish), self.items(kinds.macros)]
-        hot = any(target.function.storage in HEAT for target in self.live)
-        heat_first = [self.printer.words(HEAT_DEFINITIONS)] if hot else []
+        heat_first = [self.printer.words(_heat({target.function.storage for target in self.live}))]
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
             self.interface(header) if header else "",
-            "\n".join([*heat_first, self.items(kinds.types).lstrip("\n")]),
+            "\n".join([*filter(None, heat_first), self.items(kinds.types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
             *self.functions(kinds.guarded, apart),
             addresses=tuple(self.names.addresses(self.printer)) if self.finish else (),

@@ -26,6 +26,9 @@
 #endif
 
 #ifndef {{ unchecked }}
+{% if align > 1 %}
+_Static_assert(({{ upper }}_ARENA_ALIGNMENT % {{ upper }}_ALIGNMENT) == 0u, "the arena is aligned to less than the objects in it");
+{% endif %}
 _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "objects of this heap are aligned to {{ align }}, max_align_t of this target needs more: take a recipe with a "
                "larger align, or define {{ unchecked }} where no object needs it");
@@ -88,22 +91,15 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 
 {% if not moving %}
-#define {{ upper }}_NOTIFY(heap, memory, size) {{ prefix }}_notify(heap, NULL, memory, size)
-{% if "_NOTIFY_RESIZED(" in functions %}
-#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) {{ prefix }}_notify(heap, from, memory, size)
-{% endif %}
-
-/* Calls the hook for what a request got, the object at `from` if it is not NULL, and returns that. */
-static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
+/* Calls the hook for what a request got, and returns that. */
+static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *memory, size_t size)
 {
     (void)heap; /* hooks may look at what they like */
     (void)size;
     if (memory == NULL) {
         {{ upper }}_REFUSED(heap, size);
-    } else if (from == NULL) {
-        {{ upper }}_ALLOCATED(heap, memory, size);
     } else {
-        {{ upper }}_RESIZED(heap, from, memory, size);
+        {{ upper }}_ALLOCATED(heap, memory, size);
     }
     return memory;
 }
