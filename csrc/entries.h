@@ -153,6 +153,22 @@ static inline int has_one_size(const struct hw_policy *p)
            p->checks != HW_CHECKS_FULL && p->threads != HW_THREADS_CACHED;
 }
 
+/* Reports an object that was resized, and returns it. */
+static inline void *report_resized(const struct hw_policy *p, struct hw_heap *heap, void *pointer, void *object,
+                                   size_t size)
+{
+    if (notifies(p)) {
+        HW_RESIZED(heap, pointer, object, size);
+    }
+    return object;
+}
+
+/* Whether an object stays in its block, whose size no header has to tell. */
+static inline int never_moves(const struct hw_policy *p)
+{
+    return has_one_size(p) && p->checks == HW_CHECKS_NONE && p->pools[0].fixed.grow == 0;
+}
+
 /* Resizes an object where all blocks have one size: it stays where it is, or the request fails. */
 static inline void *resize_in_one_size(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
@@ -163,10 +179,7 @@ static inline void *resize_in_one_size(const struct hw_policy *p, struct hw_heap
         }
         return NULL;
     }
-    if (notifies(p)) {
-        HW_RESIZED(heap, pointer, pointer, size);
-    }
-    return pointer;
+    return report_resized(p, heap, pointer, pointer, size);
 }
 
 /* Takes back a counted failure: the object was resized in place after all. */
@@ -182,7 +195,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     if (pointer == NULL) {
         return hw_malloc(p, heap, size);
     }
-    if (has_one_size(p) && p->checks == HW_CHECKS_NONE && p->pools[0].fixed.grow == 0) {
+    if (never_moves(p)) {
         return resize_in_one_size(p, heap, pointer, size);
     }
     const uint32_t at = address_of(p, heap, pointer);
@@ -205,10 +218,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             uncount_refused(p, heap, refused);
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
-            if (notifies(p)) {
-                HW_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
-            }
-            return arena_pointer(heap, resized);
+            return report_resized(p, heap, pointer, arena_pointer(heap, resized), size);
         }
         if (has_one_size(p)) {
             count_refused(p, heap);

@@ -331,21 +331,25 @@ class _Writer:
         """
         near = set(reachable([entry for entry in self.entries if entry.function.name not in apart]))
         ahead = self.entries if self.finish else []
-        functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
-        inner = [target for item in functions for target in self.ordered(item.name) if target not in ahead]
+        inner = self.helpers(ahead)
         known: set[str] = set()
-        first = [target for target in inner if self.finish and target in near and target.function.file in FIRST]
+        first = [target for target in inner if target in near and self.leads(target)]
         leading = self.in_order([], first, known)
+        inner = [target for target in inner if target not in first]
         near_ones, others = (
-            self.in_order(
-                [t for t in ahead if (t in near) == here],
-                [t for t in inner if t not in first and (t in near) == here],
-                known,
-            )
-            for here in (True, False)
+            self.in_order(_among(near, here, ahead), _among(near, here, inner), known) for here in (True, False)
         )
         text = "".join([*map(self.item, guarded), leading, "\n" * bool(leading), near_ones])
         return collapse_blank_lines(text), collapse_blank_lines(others)
+
+    def helpers(self, entries: Collection[Specialisation]) -> list[Specialisation]:
+        """All functions but these entries, in the order of the source."""
+        functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
+        return [target for item in functions for target in self.ordered(item.name) if target not in entries]
+
+    def leads(self, target: Specialisation) -> bool:
+        """Whether a function stands ahead of the entries."""
+        return self.finish and target.function.file in FIRST
 
     def in_order(self, entries: list[Specialisation], others: list[Specialisation], known: set[str]) -> str:
         """Entries, then other functions, and prototypes ahead of what wants them. `known`: what has been declared."""
@@ -383,6 +387,11 @@ class _Writer:
         names = dict(zip((p.name for p in entry.function.parameters), declared.parameters, strict=True))
         parameters = [names[parameter.name] for parameter in entry.left.parameters]
         return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
+
+
+def _among(near: Set[Specialisation], here: bool, targets: Iterable[Specialisation]) -> list[Specialisation]:
+    """Those of the functions that are in a set, or those that are not."""
+    return [target for target in targets if (target in near) == here]
 
 
 def _typed(target: Specialisation) -> c.Function:
