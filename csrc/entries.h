@@ -153,14 +153,14 @@ static inline int has_one_size(const struct hw_policy *p)
            p->checks != HW_CHECKS_FULL && p->threads != HW_THREADS_CACHED;
 }
 
-/* Reports an object that was resized, and returns it. */
-static inline void *report_resized(const struct hw_policy *p, struct hw_heap *heap, void *pointer, void *object,
-                                   size_t size)
+/* Counts and reports a resize for which no block is large enough. */
+static inline void *refuse_resize(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
+    count_refused(p, heap);
     if (notifies(p)) {
-        HW_RESIZED(heap, pointer, object, size);
+        HW_REFUSED(heap, size);
     }
-    return object;
+    return NULL;
 }
 
 /* Whether an object stays in its block, whose size no header has to tell. */
@@ -173,13 +173,12 @@ static inline int never_moves(const struct hw_policy *p)
 static inline void *resize_in_one_size(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (exceeds(size, p->pools[0].fixed.sizes[0])) {
-        count_refused(p, heap);
-        if (notifies(p)) {
-            HW_REFUSED(heap, size);
-        }
-        return NULL;
+        return refuse_resize(p, heap, size);
     }
-    return report_resized(p, heap, pointer, pointer, size);
+    if (notifies(p)) {
+        HW_RESIZED(heap, pointer, pointer, size);
+    }
+    return pointer;
 }
 
 /* Takes back a counted failure: the object was resized in place after all. */
@@ -218,14 +217,13 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             uncount_refused(p, heap, refused);
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
-            return report_resized(p, heap, pointer, arena_pointer(heap, resized), size);
+            if (notifies(p)) {
+                HW_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+            }
+            return arena_pointer(heap, resized);
         }
         if (has_one_size(p)) {
-            count_refused(p, heap);
-            if (notifies(p)) {
-                HW_REFUSED(heap, size);
-            }
-            return NULL;
+            return refuse_resize(p, heap, size);
         }
         if (p->keeps && refused) {
             break;
