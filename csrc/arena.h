@@ -70,6 +70,12 @@ static inline void *arena_pointer(struct hw_heap *h, uint32_t at)
     return arena_base(h) + at;
 }
 
+/* Bytes from the arena's base to a pointer; of one below it a number beyond all addresses. */
+static inline uintptr_t arena_offset(struct hw_heap *h, const void *pointer)
+{
+    return (uintptr_t)pointer - (uintptr_t)arena_base(h);
+}
+
 static inline uint32_t load1(struct hw_heap *h, uint32_t at)
 {
 #ifdef HW_EXPLORE

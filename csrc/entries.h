@@ -10,7 +10,7 @@
 static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *memory)
 {
     if (memory) {
-        count_malloc(p, h, heap_block_bytes(p, h, (uint32_t)((uintptr_t)memory - (uintptr_t)arena_base(h))));
+        count_malloc(p, h, heap_block_bytes(p, h, (uint32_t)arena_offset(h, memory)));
     }
     return memory;
 }
@@ -53,7 +53,7 @@ static inline void *malloc_at(const struct hw_policy *p, struct hw_heap *heap, s
 static inline void clear_object(const struct hw_policy *p, struct hw_heap *heap, const void *object, size_t bytes)
 {
     const uint32_t at = address_of(p, heap, object);
-    clear_payload(copy_step(p->align, 0), heap, at, at + (uint32_t)bytes);
+    clear_payload(copy_step(p->align, 0), heap, at, (uint32_t)bytes);
 }
 
 static inline void *hw_calloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t count,
@@ -153,6 +153,34 @@ static inline int has_one_size(const struct hw_policy *p)
            p->checks != HW_CHECKS_FULL && p->threads != HW_THREADS_CACHED;
 }
 
+/* Counts and reports a resize for which no block is large enough. */
+static inline void *refuse_resize(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    count_refused(p, heap);
+    if (notifies(p)) {
+        HW_REFUSED(heap, size);
+    }
+    return NULL;
+}
+
+/* Whether an object stays in its block, whose size no header has to tell. */
+static inline int never_moves(const struct hw_policy *p)
+{
+    return has_one_size(p) && p->checks == HW_CHECKS_NONE && p->pools[0].fixed.grow == 0;
+}
+
+/* Resizes an object where all blocks have one size: it stays where it is, or the request fails. */
+static inline void *resize_in_one_size(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
+{
+    if (exceeds(size, p->pools[0].fixed.sizes[0])) {
+        return refuse_resize(p, heap, size);
+    }
+    if (notifies(p)) {
+        HW_RESIZED(heap, pointer, pointer, size);
+    }
+    return pointer;
+}
+
 /* Takes back a counted failure: the object was resized in place after all. */
 static inline void uncount_refused(const struct hw_policy *p, struct hw_heap *heap, uint32_t refused)
 {
@@ -165,6 +193,9 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
 {
     if (pointer == NULL) {
         return hw_malloc(p, heap, size);
+    }
+    if (never_moves(p)) {
+        return resize_in_one_size(p, heap, pointer, size);
     }
     const uint32_t at = address_of(p, heap, pointer);
     if (exceeds(size, HW_MAX_REQUEST)) {
@@ -187,16 +218,12 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
             if (notifies(p)) {
-                return HW_NOTIFY_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
+                HW_RESIZED(heap, pointer, arena_pointer(heap, resized), size);
             }
             return arena_pointer(heap, resized);
         }
         if (has_one_size(p)) {
-            count_refused(p, heap);
-            if (notifies(p)) {
-                HW_REFUSED(heap, size);
-            }
-            return NULL;
+            return refuse_resize(p, heap, size);
         }
         if (p->keeps && refused) {
             break;
@@ -223,12 +250,23 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     return moved;
 }
 
+/* Whether a search may find an object of a larger alignment than payloads have as a rule, or change anything. */
+static inline int can_align(const struct hw_policy *p)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        if (cuts_blocks(&p->pools[i]) && p->pools[i].site == 0) {
+            return 1;
+        }
+    }
+    return p->checks || p->keeps || p->ages;
+}
+
 static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *heap, size_t alignment, size_t size)
 {
     if (alignment <= p->align && alignment != 0 && (alignment & (alignment - 1u)) == 0) {
         return hw_malloc(p, heap, size);
     }
-    if (alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
+    if (!can_align(p) || alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
         exceeds(alignment, HW_MAX_REQUEST / 4u)) {
         count_refused(p, heap);
         if (notifies(p)) {
@@ -312,9 +350,8 @@ static inline void hw_reset_least_free(const struct hw_policy *p, struct hw_heap
 
 static inline int hw_owns(const struct hw_policy *p, struct hw_heap *heap, const void *pointer)
 {
-    const uintptr_t at = (uintptr_t)pointer;
-    const uintptr_t base = (uintptr_t)arena_base(heap);
-    return at >= base + p->control && at - base < load4(heap, p->shared_end_at);
+    const uintptr_t at = arena_offset(heap, pointer);
+    return at >= p->control && at < load4(heap, p->shared_end_at);
 }
 
 static inline void hw_flush(const struct hw_policy *p, struct hw_heap *heap)

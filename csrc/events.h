@@ -30,11 +30,10 @@
 #define HW_REFUSED(heap, size) ((void)0)
 #endif
 
-/* The result of a request, after HW_ALLOCATED() or HW_REFUSED() reported it; the result of a resize, after
- * HW_RESIZED(); and of two equivalent calls the silent one, if any hook is defined: the caller reports then. */
+/* The result of a request, after HW_ALLOCATED() or HW_REFUSED() reported it; and of two equivalent calls the silent
+ * one, if any hook is defined: the caller reports then. */
 #ifndef HW_NOTIFY
 #define HW_NOTIFY(heap, memory, size) (memory)
-#define HW_NOTIFY_RESIZED(heap, from, memory, size) (memory)
 #define HW_SILENT(silent, notifying) (notifying)
 #endif
 

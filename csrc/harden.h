@@ -172,11 +172,10 @@ HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t 
 /* The address of a pointer into the arena. */
 static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
 {
-    const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
-    if (p->checks && UINTPTR_MAX > UINT32_MAX && exceeds(offset, p->reach)) {
+    if (p->checks && UINTPTR_MAX > UINT32_MAX && exceeds(arena_offset(h, pointer), p->reach)) {
         return 0; /* not a payload's address; with 32-bit addresses the check against the arena's end suffices */
     }
-    return (uint32_t)offset;
+    return (uint32_t)arena_offset(h, pointer);
 }
 
 /* Whether a block in use is an object: in no quick list, and at level full with a guard behind it. */

@@ -1,7 +1,10 @@
-/* payload.h: copying and clearing payloads, 64 bytes at a time, then words, then bytes.
+/* payload.h: copying and clearing payloads, many words at a time.
  *
  * Small targets have no fast memcpy() and memset(), and a libc may implement realloc() and calloc() with this heap: so
- * the core calls neither. The largest access follows from the recipe's alignment, a constant in generated code.
+ * the core calls neither. Loops run from the last byte to the first: the count of what is left is then all that they
+ * need, and no compiler makes a call of memset() of one that takes several words at a time.
+ *
+ * The largest access follows from the recipe's alignment, a constant in generated code.
  */
 #ifndef HW_PAYLOAD_H
 #define HW_PAYLOAD_H
@@ -17,46 +20,74 @@ static inline uint32_t copy_step(const uint32_t align, const uint32_t header)
     return (align | header) % 4u == 0 ? 4u : 1u;
 }
 
-static inline void copy4(struct hw_heap *h, uint32_t to, uint32_t from)
+static inline hw_u32 *word_at(struct hw_heap *h, uint32_t at)
 {
-    *(hw_u32 *)(void *)(arena_base(h) + to) = *(const hw_u32 *)(const void *)(arena_base(h) + from);
+    return (hw_u32 *)(void *)(arena_base(h) + at);
 }
 
-static inline void copy8(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from)
+static inline hw_u64 *pair_at(struct hw_heap *h, uint32_t at)
+{
+    return (hw_u64 *)(void *)(arena_base(h) + at);
+}
+
+/* Copies 16 bytes, the last ones first. */
+HW_HOT void copy16(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from)
 {
     if (step == 8u) {
-        *(hw_u64 *)(void *)(arena_base(h) + to) = *(const hw_u64 *)(const void *)(arena_base(h) + from);
+        *pair_at(h, to + 8u) = *pair_at(h, from + 8u);
+        *pair_at(h, to) = *pair_at(h, from);
     } else {
-        copy4(h, to, from);
-        copy4(h, to + 4u, from + 4u);
+        *word_at(h, to + 12u) = *word_at(h, from + 12u);
+        *word_at(h, to + 8u) = *word_at(h, from + 8u);
+        *word_at(h, to + 4u) = *word_at(h, from + 4u);
+        *word_at(h, to) = *word_at(h, from);
     }
 }
 
-/* Copies 64 bytes, without a loop that a compiler would make a call of memcpy. */
-static inline void copy64(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from)
-{
-    copy8(step, h, to, from);
-    copy8(step, h, to + 8u, from + 8u);
-    copy8(step, h, to + 16u, from + 16u);
-    copy8(step, h, to + 24u, from + 24u);
-    copy8(step, h, to + 32u, from + 32u);
-    copy8(step, h, to + 40u, from + 40u);
-    copy8(step, h, to + 48u, from + 48u);
-    copy8(step, h, to + 56u, from + 56u);
-}
-
-/* Copies `bytes` payload bytes; the areas do not overlap, or `to` is below `from`. */
+/* Copies `bytes` payload bytes, the last ones first; the areas do not overlap, or `to` is above `from`. */
 static inline void copy_payload(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     if (!skip_copying(h, to, from, bytes)) {
+        uint32_t left = bytes;
+        while (step == 1u ? left != 0 : left % 4u != 0) {
+            left--;
+            arena_base(h)[to + left] = arena_base(h)[from + left];
+        }
+        if (step > 1u) {
+            while (left % 32u != 0) {
+                left -= 4u;
+                *word_at(h, to + left) = *word_at(h, from + left);
+            }
+            while (left != 0) {
+                left -= 32u;
+                copy16(step, h, to + left + 16u, from + left + 16u);
+                copy16(step, h, to + left, from + left);
+            }
+        }
+    }
+    note_moved(h, bytes);
+}
+
+/* Moves `bytes` bytes of blocks to an area that may overlap. */
+static inline void move_payload(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    if (to > from) {
+        copy_payload(step, h, to, from, bytes);
+        return;
+    }
+    if (!skip_copying(h, to, from, bytes)) {
+        /* the first bytes first: the last ones go where they lie */
         uint32_t at = 0;
         if (step > 1u) {
-            while (bytes - at >= 64u) {
-                copy64(step, h, to + at, from + at);
-                at += 64u;
+            while (bytes - at >= 16u) {
+                *word_at(h, to + at) = *word_at(h, from + at);
+                *word_at(h, to + at + 4u) = *word_at(h, from + at + 4u);
+                *word_at(h, to + at + 8u) = *word_at(h, from + at + 8u);
+                *word_at(h, to + at + 12u) = *word_at(h, from + at + 12u);
+                at += 16u;
             }
             while (bytes - at >= 4u) {
-                copy4(h, to + at, from + at);
+                *word_at(h, to + at) = *word_at(h, from + at);
                 at += 4u;
             }
         }
@@ -68,72 +99,39 @@ static inline void copy_payload(const uint32_t step, struct hw_heap *h, uint32_t
     note_moved(h, bytes);
 }
 
-/* Moves `bytes` bytes of blocks to an area that may overlap. */
-static inline void move_payload(const uint32_t step, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
-{
-    if (to < from) {
-        copy_payload(step, h, to, from, bytes);
-        return;
-    }
-    if (!skip_copying(h, to, from, bytes)) {
-        /* the last bytes first: they lie where the first ones go */
-        uint32_t at = bytes;
-        while (at > 0 && (step == 1u || at % 4u != 0)) {
-            at--;
-            arena_base(h)[to + at] = arena_base(h)[from + at];
-        }
-        while (at > 0) {
-            at -= 4u;
-            copy4(h, to + at, from + at);
-        }
-    }
-    note_moved(h, bytes);
-}
-
-static inline void clear4(struct hw_heap *h, uint32_t at)
-{
-    *(hw_u32 *)(void *)(arena_base(h) + at) = 0;
-}
-
-static inline void clear8(const uint32_t step, struct hw_heap *h, uint32_t at)
+HW_HOT void clear16(const uint32_t step, struct hw_heap *h, uint32_t at)
 {
     if (step == 8u) {
-        *(hw_u64 *)(void *)(arena_base(h) + at) = 0;
+        *pair_at(h, at) = 0;
+        *pair_at(h, at + 8u) = 0;
     } else {
-        clear4(h, at);
-        clear4(h, at + 4u);
+        *word_at(h, at) = 0;
+        *word_at(h, at + 4u) = 0;
+        *word_at(h, at + 8u) = 0;
+        *word_at(h, at + 12u) = 0;
     }
 }
 
-/* Clears 64 bytes, without a loop that a compiler would make a call of memset. */
-static inline void clear64(const uint32_t step, struct hw_heap *h, uint32_t at)
+/* Clears `bytes` payload bytes from `at` on, the last ones first. */
+static inline void clear_payload(const uint32_t step, struct hw_heap *h, uint32_t at, uint32_t bytes)
 {
-    clear8(step, h, at);
-    clear8(step, h, at + 8u);
-    clear8(step, h, at + 16u);
-    clear8(step, h, at + 24u);
-    clear8(step, h, at + 32u);
-    clear8(step, h, at + 40u);
-    clear8(step, h, at + 48u);
-    clear8(step, h, at + 56u);
-}
-
-/* Clears the payload bytes from `at` up to `end`. */
-static inline void clear_payload(const uint32_t step, struct hw_heap *h, uint32_t at, uint32_t end)
-{
+    uint32_t left = bytes;
+    while (step == 1u ? left != 0 : left % 4u != 0) {
+        left--;
+        arena_base(h)[at + left] = 0;
+    }
     if (step > 1u) {
-        while (end - at >= 64u) {
-            clear64(step, h, at);
-            at += 64u;
+        while (left % 64u != 0) {
+            left -= 4u;
+            *word_at(h, at + left) = 0;
         }
-        while (end - at >= 4u) {
-            clear4(h, at);
-            at += 4u;
+        while (left != 0) {
+            left -= 64u;
+            clear16(step, h, at + left);
+            clear16(step, h, at + left + 16u);
+            clear16(step, h, at + left + 32u);
+            clear16(step, h, at + left + 48u);
         }
-    }
-    while (at < end) {
-        arena_base(h)[at] = 0;
-        at++;
     }
 }
 

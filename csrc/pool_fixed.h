@@ -34,7 +34,7 @@ static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint3
     }
 }
 
-/* A free block of this class, without growth; 0 if there is none. No other class is searched. */
+/* A free block, without growth; 0 if there is none. No other class is searched. */
 static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     if (f->first_fit) {

@@ -34,7 +34,7 @@ static inline uint32_t load_reference(struct hw_heap *h, uint32_t number)
 #ifdef HW_EXPLORE
     h->reads++;
 #endif
-    return (uint32_t)((uintptr_t)*reference_of(h, number) - (uintptr_t)arena_base(h));
+    return (uint32_t)arena_offset(h, *reference_of(h, number));
 }
 
 static inline void store_reference(struct hw_heap *h, uint32_t number, uint32_t at)

@@ -186,7 +186,7 @@ static inline int is_chained(const struct hw_compact *c, struct hw_heap *h, uint
 /* Whether a reference leads to an object: the block it leads to knows it. */
 static inline int leads_to_object(const struct hw_compact *c, struct hw_heap *h, void **reference)
 {
-    const uintptr_t place = (uintptr_t)*reference - (uintptr_t)arena_base(h);
+    const uintptr_t place = arena_offset(h, *reference);
     if (exceeds(place, UINT32_MAX)) {
         return 0;
     }

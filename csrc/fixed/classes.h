@@ -185,7 +185,7 @@ HW_COLD int fixed_may_pop(const struct hw_fixed *f, struct hw_heap *h, uint32_t 
     return 0;
 }
 
-/* The block freed last; 0 where the class's list is empty. */
+/* The block freed last; 0 if there is none. */
 static inline uint32_t fixed_pop(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t head = fixed_head(f, class_);
@@ -201,7 +201,7 @@ static inline uint32_t fixed_pop(const struct hw_fixed *f, struct hw_heap *h, ui
 
 /* ---- classes with counts ----------------------------------------------------------------------------------------- */
 
-/* A block of the class's region that was never used; 0 where all have been. */
+/* A block that was never used; 0 if there is none. */
 static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     const uint32_t carved_at = fixed_carved_at(f, class_);

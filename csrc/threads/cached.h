@@ -180,7 +180,8 @@ static inline void *move_cached(const struct hw_policy *p, struct hw_heap *heap,
     const uint32_t had = heap_capacity(p, heap, from);
     copy_payload(copy_step(p->align, 0), heap, to, from, had < size ? had : (uint32_t)size);
     accept_moved(p, heap, t->cache, from);
-    return HW_NOTIFY_RESIZED(heap, pointer, arena_pointer(heap, to), size);
+    HW_RESIZED(heap, pointer, arena_pointer(heap, to), size);
+    return arena_pointer(heap, to);
 }
 
 static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
@@ -189,7 +190,8 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
         return hw_cached_malloc(p, heap, size);
     }
     if (p->checks == 0 && is_cached_size(p, size) && fits_as_it_is(p, heap, pointer, size)) {
-        return HW_NOTIFY_RESIZED(heap, pointer, pointer, size);
+        HW_RESIZED(heap, pointer, pointer, size);
+        return pointer;
     }
     struct hw_thread *t = HW_THREAD(heap);
     void *resized = p->checks ? NULL : move_cached(p, heap, t, pointer, size);
@@ -201,7 +203,11 @@ static inline void *hw_cached_realloc(const struct hw_policy *p, struct hw_heap 
     do {
         resized = hw_realloc(p, heap, pointer, size);
     } while (resized == NULL && cache_yields(p, heap, t, refused));
-    (void)HW_NOTIFY_RESIZED(heap, pointer, resized, size);
+    if (resized == NULL) {
+        HW_REFUSED(heap, size);
+    } else {
+        HW_RESIZED(heap, pointer, resized, size);
+    }
     depot_shrink(p, heap);
     HW_UNLOCK(heap, key);
     return resized;

@@ -41,9 +41,8 @@ def run(*words: str | Path) -> None:
 def without_hooks(source: str) -> str:
     """The heap as it would be if no hook had been thought of."""
     source = re.sub(rf"^ *APP_(?:{HOOKS})\(.*\);\n", "", source, flags=re.MULTILINE)
-    source = re.sub(r"^ *\(void\)APP_NOTIFY\w*\(.*\);\n", "", source, flags=re.MULTILINE)
-    source = re.sub(r"return APP_NOTIFY\(heap, (.*), size\);", r"return \1;", source)
-    source = re.sub(r"return APP_NOTIFY_RESIZED\(heap, \w+, (.*), size\);", r"return \1;", source)
+    source = re.sub(r"^ *\(void\)app_notify\(.*\);\n", "", source, flags=re.MULTILINE)
+    source = re.sub(r"return app_notify\(heap, (.*), size\);", r"return \1;", source)
     source = re.sub(r"return APP_SILENT\(.*, (app_malloc\(.*\))\);", r"return \1;", source)
     functions = source[source.index("/* Compares in a function of its own") :]
     assert not re.search(rf"APP_(?:{HOOKS}|TOLD|UNTOLD|TOLD_RESIZED)\(", functions)

@@ -13,8 +13,8 @@ from c_programs import ROOT
 import heapwright as hw
 
 FEWEST_ASSERTIONS = 15
-MOST_FINDINGS, MOST_RULES = 48, 8
-MOST_LINES = 860
+MOST_FINDINGS, MOST_RULES = 37, 8
+MOST_LINES = 826
 """Of half-fit's app_heap.c, its opening comment and the platform's section included."""
 MOST_HELPERS = 22
 """Helpers that are a single statement, one that is written for each compiler counted once."""

@@ -138,13 +138,101 @@ def test_a_choice_of_a_call_becomes_a_guard() -> None:
         """)
 
 
+def test_a_rare_call_that_is_no_longer_than_its_function_is_none() -> None:
+    helper = SET.replace("static void", "#define HW_COLD static\nHW_COLD void")
+    assert body(helper, "set(x, n); return n;") == "x[0] = n;\nx[1] = n;\nreturn n;\n"
+
+
+def test_a_choice_by_a_call_becomes_what_is_returned() -> None:
+    helper = """
+static int fits(uint32_t *x, uint32_t n)
+{
+    if (n > x[1]) {
+        return 0;
+    }
+    x[0] = n;
+    return 1;
+}
+"""
+    assert body(helper, "return fits(x, n) ? n : 7u;") == lines("""
+        if (n > x[1]) {
+            return 7u;
+        }
+        x[0] = n;
+        return n;
+        """)
+
+
+def test_guards_that_return_the_value_at_hand_or_none_are_nested() -> None:
+    helper = """
+static uint32_t got(uint32_t *x, uint32_t n)
+{
+    if (n > 5u) {
+        return 0;
+    }
+    const uint32_t at = x[0];
+    if (at) {
+        return at;
+    }
+    const uint32_t next = x[1];
+    if (next == n) {
+        return 0;
+    }
+    x[1] = next + 1u;
+    return next * 4u;
+}
+"""
+    assert body(helper, "const uint32_t at = got(x, n); x[2] = at; return at + n;") == lines("""
+        uint32_t at = 0;
+        if (n <= 5u) {
+            at = x[0];
+            if (at == 0u) {
+                const uint32_t next = x[1];
+                if (next != n) {
+                    x[1] = next + 1u;
+                    at = next * 4u;
+                }
+            }
+        }
+        x[2] = at;
+        return at + n;
+        """)
+
+
+def test_a_value_that_a_condition_at_the_call_tells_is_not_given_again() -> None:
+    helper = """
+static uint32_t got(uint32_t *x, uint32_t n)
+{
+    const uint32_t next = x[1];
+    if (next == n) {
+        return 0;
+    }
+    x[1] = next + 1u;
+    return next * 4u;
+}
+"""
+    assert body(helper, "uint32_t at = x[0]; if (at == 0) { at = got(x, n); } x[2] = at; return at;") == lines("""
+        uint32_t at = x[0];
+        if (at == 0u) {
+            const uint32_t next = x[1];
+            if (next != n) {
+                x[1] = next + 1u;
+                at = next * 4u;
+            }
+        }
+        x[2] = at;
+        return at;
+        """)
+
+
 PARAMETERS = "(uint32_t *x, uint32_t n)\n{"
 LOOP = "while (n > 5u) {\n        if (x[2] == n) {\n            return;\n        }\n        n--;\n    }"
 LOW = "static uint8_t low(uint32_t *x, uint32_t n)\n{\n    x[0] = n;\n    return n + x[1];\n}\n"
 OTHER = "/* See set(). */\nstatic uint32_t other(uint32_t *x)\n{\n    return x[7] + x[8] + x[9] * 2u;\n}\n"
+RARE = SET.replace("static void", "HW_COLD void").replace("x[0] = n;", "x[0] = n;\n" * 2)
 CALLS = {
     "called twice": (SET, "set(x, n); set(x, n + 1u); return n;"),
-    "rare": (SET.replace("static void", "HW_COLD void"), "set(x, n); return n;"),
+    "rare": (RARE, "set(x, n); return n;"),
     "a name taken": (
         SET.replace(PARAMETERS, PARAMETERS + "\n    uint32_t y = n;\n    n = y + x[0];"),
         "uint32_t y = 5u; y += n; set(x, n); return y;",

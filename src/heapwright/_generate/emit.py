@@ -36,9 +36,9 @@ MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "fre
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 FLUSHING = ("hw_flush",)
-APART = ("hw_next_block", "hw_statistics", "hw_largest_free", *FLUSHING, "hw_check")
-"""What looks at a heap, for a file of its own."""
-LOOKING = ("hw_owns", *(name for name in APART if name not in FLUSHING))
+APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+"""What looks at a heap and changes nothing, for a file of its own."""
+LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
 RESERVING = ("hw_malloc_low", "hw_realloc_low")
 """What a heap has for requests of low priority."""
@@ -241,11 +241,12 @@ def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, object]:
 def _of_code(parts: Specialised, prefix: str) -> dict[str, object]:
     """What templates use of the specialised core."""
     code = parts.functions + parts.apart
+    notified = parts.functions.replace(f"{prefix.upper()}_NOTIFY(", f"{prefix}_notify(")
     return {
         "interface": parts.interface,
         "types": parts.types,
         "constants": parts.constants,
-        "functions": parts.functions.rstrip(),
+        "functions": notified.rstrip(),
         "apart": parts.apart.strip(),
         "boolean": re.search(r"\bbool\b", code),
         "asserting": "_ASSERT(" in code,

@@ -33,18 +33,13 @@ from heapwright._generate.syntax import GrammarError
 
 __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise"]
 
-HEAT = ("HW_HOT", "HW_COLD")
-"""Macros for storage that generated code defines itself."""
-HEAT_DEFINITIONS = """\
-/* What a call does as a rule, and what it does rarely. */
-#if defined(__GNUC__)
-#define HW_HOT static inline __attribute__((__always_inline__))
-#define HW_COLD static __attribute__((__noinline__))
-#else
-#define HW_HOT static inline
-#define HW_COLD static
-#endif
-"""
+FIRST = ("arena.h", "arithmetic.h")
+"""The files whose functions all others use."""
+HEAT = {
+    "HW_HOT": ("What a call does as a rule", "static inline", "inline __attribute__((__always_inline__))"),
+    "HW_COLD": ("What a call does rarely", "static", "__attribute__((__noinline__))"),
+}
+"""Macros for storage that generated code defines itself: what they mark, in C, and what compilers add."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +151,15 @@ class _Kinds:
         return result
 
 
+def _heat(used: Collection[str]) -> str:
+    """The definitions of the macros for storage that are used."""
+    there = [(name, *HEAT[name]) for name in HEAT if name in used]
+    about = "; ".join(text for _, text, _, _ in there).replace("; What a call does", ", and what it does")
+    with_gnu = "".join(f"#define {name} static {added}\n" for name, _, _, added in there)
+    without = "".join(f"#define {name} {plain}\n" for name, _, plain, _ in there)
+    return f"/* {about}. */\n#if defined(__GNUC__)\n{with_gnu}#else\n{without}#endif\n" if there else ""
+
+
 def _has_functions(item: c.Item) -> bool:
     inside = [entry for _, of in item.branches for entry in of] if isinstance(item, c.GuardedItems) else []
     return any(isinstance(entry, c.Function) for entry in inside)
@@ -196,12 +200,11 @@ class _Writer:
         shown = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
         kinds = _Kinds.of(inner, shown)
         constants = [self.names.definitions(self.printer, addresses=not self.finish), self.items(kinds.macros)]
-        hot = any(target.function.storage in HEAT for target in self.live)
-        heat_first = [self.printer.words(HEAT_DEFINITIONS)] if hot else []
+        heat_first = [self.printer.words(_heat({target.function.storage for target in self.live}))]
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
             self.interface(header) if header else "",
-            "\n".join([*heat_first, self.items(kinds.types).lstrip("\n")]),
+            "\n".join([*filter(None, heat_first), self.items(kinds.types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
             *self.functions(kinds.guarded, apart),
             addresses=tuple(self.names.addresses(self.printer)) if self.finish else (),
@@ -324,18 +327,29 @@ class _Writer:
         """All functions, in two parts: without and with the entries `apart` and what they alone call.
 
         In each the entries come first, with prototypes of what they call, then the others in the order of the source;
-        or all are in that order.
+        or all are in that order. Ahead of the entries stands what reaches the arena.
         """
         near = set(reachable([entry for entry in self.entries if entry.function.name not in apart]))
         ahead = self.entries if self.finish else []
-        functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
-        inner = [target for item in functions for target in self.ordered(item.name) if target not in ahead]
+        inner = self.helpers(ahead)
         known: set[str] = set()
+        first = [target for target in inner if target in near and self.leads(target)]
+        leading = self.in_order([], first, known)
+        inner = [target for target in inner if target not in first]
         near_ones, others = (
-            self.in_order([t for t in ahead if (t in near) == here], [t for t in inner if (t in near) == here], known)
-            for here in (True, False)
+            self.in_order(_among(near, here, ahead), _among(near, here, inner), known) for here in (True, False)
         )
-        return collapse_blank_lines("".join(map(self.item, guarded)) + near_ones), collapse_blank_lines(others)
+        text = "".join([*map(self.item, guarded), leading, "\n" * bool(leading), near_ones])
+        return collapse_blank_lines(text), collapse_blank_lines(others)
+
+    def helpers(self, entries: Collection[Specialisation]) -> list[Specialisation]:
+        """All functions but these entries, in the order of the source."""
+        functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
+        return [target for item in functions for target in self.ordered(item.name) if target not in entries]
+
+    def leads(self, target: Specialisation) -> bool:
+        """Whether a function stands ahead of the entries."""
+        return self.finish and target.function.file in FIRST
 
     def in_order(self, entries: list[Specialisation], others: list[Specialisation], known: set[str]) -> str:
         """Entries, then other functions, and prototypes ahead of what wants them. `known`: what has been declared."""
@@ -373,6 +387,11 @@ class _Writer:
         names = dict(zip((p.name for p in entry.function.parameters), declared.parameters, strict=True))
         parameters = [names[parameter.name] for parameter in entry.left.parameters]
         return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
+
+
+def _among(near: Set[Specialisation], here: bool, targets: Iterable[Specialisation]) -> list[Specialisation]:
+    """Those of the functions that are in a set, or those that are not."""
+    return [target for target in targets if (target in near) == here]
 
 
 def _typed(target: Specialisation) -> c.Function:

@@ -12,6 +12,8 @@ from heapwright._generate.program import as_unsigned, equal, negated, substitute
 from heapwright._generate.residual import Residual, Specialisation
 from heapwright._generate.syntax import replace
 
+BRIEF = 2
+"""Statements of a function that may stand on a frequent path though it is called rarely."""
 MOST_STATEMENTS = 24
 """Statements of a function that has taken in others: one screen."""
 
@@ -26,7 +28,8 @@ class _Site(NamedTuple):
     """The one call of a function, and what becomes of its value.
 
     `name` is the variable of this `type` that it is given, or empty; of `test` the call is the first choice,
-    `otherwise` the second, or None.
+    `otherwise` the second, or None; `chosen` are the values to return if the call's is not 0, and if it is. `known`:
+    what the variable is ahead of the call, if a condition says so.
     """
 
     stmt: c.Stmt
@@ -35,6 +38,8 @@ class _Site(NamedTuple):
     type: str = ""
     test: c.Expr | None = None
     otherwise: c.Expr | None = None
+    chosen: tuple[c.Expr, c.Expr] | None = None
+    known: int | None = None
 
 
 def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Call]], named: Collection[str]) -> bool:
@@ -43,7 +48,7 @@ def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Cal
     `sites` are all calls, `named` the functions that comments name.
     """
     done = False
-    for caller in live:
+    for caller in reversed(live):
         for callee in caller.left.callees:
             if len(sites[callee]) != 1 or callee.function.name in named or not _may_go(callee, caller, sites):
                 continue
@@ -57,7 +62,8 @@ def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Cal
 
 def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]]) -> bool:
     """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
-    if callee.entry or callee is caller or "COLD" in callee.function.storage or callee.function.asks:
+    rare = "COLD" in callee.function.storage and not _is_brief(callee)
+    if callee.entry or callee is caller or rare or callee.function.asks:
         return False
     only = callee.left.body if len(callee.left.body) == 1 else []
     if any(isinstance(part, c.Conditional) for part in c.all_expressions(only)):
@@ -67,6 +73,13 @@ def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Speci
     return sum(1 for item in (callee, caller) for _ in c.all_statements(item.left.body)) <= MOST_STATEMENTS
 
 
+def _is_brief(target: Specialisation) -> bool:
+    """Whether a function is no longer than a call of it: nothing to keep out of line."""
+    plain = all(isinstance(stmt, c.Do | c.Return) for stmt in target.left.body)
+    brief = [callee for callee in target.left.callees if len(callee.left.body) == 1 and not callee.left.callees[2:]]
+    return plain and len(target.left.body) <= BRIEF and brief == target.left.callees
+
+
 def _spliced(left: Residual, typed: str, callee: Specialisation) -> Residual | None:
     """A caller that returns this type, with the body of a function in place of its call; None where that cannot be."""
     body = c.copied(left.body)
@@ -74,7 +87,8 @@ def _spliced(left: Residual, typed: str, callee: Specialisation) -> Residual | N
     if result is None:
         return None
     block, index, site = result
-    same = c.bare_type(site.type) == c.bare_type(callee.function.type)  # so that values are converted as they were
+    # so that values are converted as they were
+    same = site.chosen is not None or c.bare_type(site.type) == c.bare_type(callee.function.type)
     inner = _fitted(left, callee, site) if same or isinstance(site.stmt, c.Do) else None
     put = _placed(inner, site) if inner else None
     if not put:
@@ -104,7 +118,9 @@ def _site(body: list[c.Stmt], callee: Specialisation, typed: str) -> tuple[list[
         for inner in c.bodies(stmt):
             result = _site(inner, callee, typed)
             if result is not None:
-                return result
+                block, at, found = result
+                same = equal(stmt.test) if isinstance(stmt, c.If) and block is stmt.yes and at == 0 else None
+                return block, at, found._replace(known=same[1]) if same and same[0] == found.name else found
     return None
 
 
@@ -112,6 +128,8 @@ def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
     match stmt:
         case c.Return(expr=c.Conditional(test=test, yes=c.Call() as call, no=no)):
             return _Site(stmt, call, "", typed, test, no)
+        case c.Return(expr=c.Conditional(test=c.Call() as call, yes=yes, no=no)):
+            return _Site(stmt, call, "", typed, chosen=(yes, no))
         case c.Return(expr=c.Call() as call):
             return _Site(stmt, call, "", typed)
         case c.Do(expr=c.Call() as call):
@@ -171,10 +189,13 @@ def _is_in_comments(callee: Specialisation, given: Mapping[str, c.Expr]) -> bool
 
 def _result_of(body: list[c.Stmt], declared: Collection[str], site: _Site) -> str:
     """The variable that a body returns if it can be the one that the site declares; empty if there is none."""
-    last = body[-1] if body else None
-    name = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Identifier) else ""
-    fits = isinstance(site.stmt, c.Declare) and name in declared and site.name not in declared
-    return name if fits else ""
+    if not isinstance(site.stmt, c.Declare):
+        return ""
+    own = {stmt.name: c.bare_type(stmt.type) for stmt in body if isinstance(stmt, c.Declare)}
+    returned = [stmt.expr for stmt in c.all_statements(body) if isinstance(stmt, c.Return)]
+    names = [expr.name for expr in returned if isinstance(expr, c.Identifier)]
+    name = next((name for name in reversed(names) if own.get(name) == c.bare_type(site.type)), "")
+    return name if name == site.name or site.name not in declared else ""
 
 
 def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
@@ -203,10 +224,22 @@ def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
         return _Ending(site).of(inner)
     if c.falls_through(inner):
         return None
+    if site.chosen is not None:
+        return _chosen(inner, *site.chosen)
     if site.test is None or site.otherwise is None:
         return inner
     other = c.Return(replace(site.otherwise, paren=False), line=stmt.line)
     return [c.If(negated(site.test), [other], [], line=stmt.line), *inner]
+
+
+def _chosen(inner: list[c.Stmt], yes: c.Expr, no: c.Expr) -> list[c.Stmt] | None:
+    """A body that returns one value where it returned a number but 0, and another where it returned 0."""
+    for stmt in c.all_statements(inner):
+        if isinstance(stmt, c.Return):
+            if stmt.expr is None or stmt.expr.value is None:
+                return None
+            stmt.expr = replace(yes if stmt.expr.value else no, paren=False)
+    return inner
 
 
 class _Ending:
@@ -215,6 +248,9 @@ class _Ending:
     def __init__(self, site: _Site) -> None:
         self.site = site
         self.declared = not isinstance(site.stmt, c.Declare)
+        self.declaration: c.Declare | None = None
+        self.known = site.known
+        """What the variable at the site is where the next statement stands, if a guard or its declaration says so."""
 
     def of(self, body: list[c.Stmt]) -> list[c.Stmt] | None:
         """The statements, or None where a return stands anywhere else."""
@@ -230,15 +266,20 @@ class _Ending:
                     if not isinstance(stmt.init, c.Expr):
                         return None
                     out.append(self.variable(stmt, stmt.init))
+                    self.known = None
                 case _ if any(isinstance(part, c.Return) for part in c.all_statements([stmt])):
                     return None
                 case _:
                     out.append(stmt)
+                    self.known = None if self.site.name in c.names_changed([stmt]) else self.known
         return out if not self.site.name else None
 
     def behind_guard(self, guard: c.If, value: c.Expr | None, rest: list[c.Stmt]) -> list[c.Stmt] | None:
         """A guard that returns a value, and the rest as what is done if it does not; None where that cannot be."""
         ahead = self.guarded(guard.test, value)
+        otherwise = equal(negated(guard.test))
+        if otherwise and otherwise[0] == self.site.name:
+            self.known = otherwise[1]
         inner = self.of(rest) if ahead is not None else None
         if ahead is None or not inner:
             return None
@@ -248,6 +289,7 @@ class _Ending:
         """The declaration of what the function returns, which is the variable at the site, with this value."""
         if not self.declared:
             self.declared = True
+            self.declaration = stmt
             return stmt
         given = self.given(c.Return(init, line=stmt.line), init)[0]
         return replace(given, comments=stmt.comments, blank=stmt.blank)
@@ -257,11 +299,12 @@ class _Ending:
         if not self.site.name or value is None:
             return [] if value is None else None
         if self.declared:
-            known = isinstance(self.site.stmt, c.Declare) and equal(test) == (self.site.name, value.value)
-            return [] if known else None
+            known = self.known is not None and self.known == value.value
+            tested = isinstance(self.site.stmt, c.Declare) and equal(test) == (self.site.name, value.value)
+            return [] if known or tested or getattr(value, "name", "") == self.site.name else None
         if value.value is None:
             return None
-        self.declared = True
+        self.declared, self.known = True, value.value
         typed = self.site.type.removeprefix("const ")
         return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
 
@@ -275,6 +318,8 @@ class _Ending:
             return [c.Do(value if calls else c.Cast("void", value), line=stmt.line, comments=stmt.comments)]
         if not self.declared:
             return [replace(self.site.stmt, init=replace(value, paren=False), comments=stmt.comments)]
+        if self.declaration is not None:
+            self.declaration.type = self.declaration.type.removeprefix("const ")
         target = c.Identifier(name, line=stmt.line, type=c.bare_type(self.site.type))
         assign = c.Change("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
         return [c.Do(assign, line=stmt.line, comments=stmt.comments)]

@@ -21,6 +21,9 @@
 {% if boolean %}
 #include <stdbool.h>
 {% endif %}
+#ifdef {{ upper }}_HOOKS
+#include {{ upper }}_HOOKS
+#endif
 
 #ifndef {{ unchecked }}
 {% if align > 1 %}
@@ -53,19 +56,11 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 /* ---- the platform ----------------------------------------------------------------------------------------------- */
 
-#ifdef {{ upper }}_HOOKS
-#include {{ upper }}_HOOKS
-#endif
-
-{% if not moving %}
-#if !defined({{ upper }}_ALLOCATED) && !defined({{ upper }}_RESIZED) && !defined({{ upper }}_REFUSED)
-#define {{ upper }}_NOTIFY(heap, memory, size) (memory)
-{% if "_NOTIFY_RESIZED(" in functions %}
-#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) (memory)
-{% endif %}
 {% if "_SILENT(" in functions %}
+#if defined({{ upper }}_ALLOCATED) || defined({{ upper }}_RESIZED) || defined({{ upper }}_REFUSED)
+#define {{ upper }}_SILENT(silent, notifying) (silent)
+#else
 #define {{ upper }}_SILENT(silent, notifying) (notifying)
-{% endif %}
 #endif
 {% endif %}
 {% for hook, parameters in hooks.items() %}
@@ -96,30 +91,18 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 
 {% if not moving %}
-#ifndef {{ upper }}_NOTIFY
-#define {{ upper }}_NOTIFY(heap, memory, size) {{ prefix }}_notify(heap, NULL, memory, size)
-{% if "_NOTIFY_RESIZED(" in functions %}
-#define {{ upper }}_NOTIFY_RESIZED(heap, from, memory, size) {{ prefix }}_notify(heap, from, memory, size)
-{% endif %}
-{% if "_SILENT(" in functions %}
-#define {{ upper }}_SILENT(silent, notifying) (silent)
-{% endif %}
-
-/* Calls the hook for what a request got, the object at `from` if it is not NULL, and returns that. */
-static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *from, void *memory, size_t size)
+/* Calls the hook for what a request got, and returns that. */
+static inline void *{{ prefix }}_notify(struct {{ prefix }}_heap *heap, void *memory, size_t size)
 {
     (void)heap; /* hooks may look at what they like */
     (void)size;
     if (memory == NULL) {
         {{ upper }}_REFUSED(heap, size);
-    } else if (from == NULL) {
-        {{ upper }}_ALLOCATED(heap, memory, size);
     } else {
-        {{ upper }}_RESIZED(heap, from, memory, size);
+        {{ upper }}_ALLOCATED(heap, memory, size);
     }
     return memory;
 }
-#endif
 
 {% endif %}
 {% if keyed %}
