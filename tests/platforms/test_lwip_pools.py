@@ -8,6 +8,7 @@ from pathlib import Path
 
 import originals
 import pytest
+from c_programs import LEVEL
 from click.testing import CliRunner
 from platform_builds import BOARDS, fetched, run
 from run_length import brief
@@ -34,7 +35,7 @@ def command(suite: str, *more: str | Path) -> list[str | Path]:
         lwip / "include",
     ]
     sources: list[str | Path] = [TRACED / "lwip_packets.c", BOARDS / "lwip/system.c", *core]
-    return ["gcc", "-m32", "-no-pie", "-O1", "-g", "-w", *more, *folders, *sources]
+    return ["gcc", "-m32", "-no-pie", LEVEL, "-g", "-w", *more, *folders, *sources]
 
 
 def recorded(suite: str, folder: Path) -> Trace:
