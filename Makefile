@@ -1,4 +1,5 @@
 # make demo   set up, explore a shipped trace, ship the winner as C, write the report
+# make core   after an edit of the C: compile the replay engine alone, in seconds
 # make test   set up, build, run every test
 # make nightly, make mutants   long campaigns, and the score of the tests; hours
 # make bench  speed ratios, measured side by side
@@ -6,21 +7,22 @@
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
 # make publish VERSION=1.2.3 ALIAS=latest   that site as a version of its own, on the branch gh-pages of REMOTE
-# make pictures   the pictures of docs/ anew
+# make pictures   the pictures of docs/ again
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
-# An editable installation knows its modules by name: it is made anew when one is added, moved or removed. That of
-# papers/ is a path, and needs no more.
+# An editable installation knows its modules by name: it is made again when one is added, moved or removed. For
+# papers/ it is a path, and needs no more.
 PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 TOOLS   := $(VENV)/.tools
 INSTALL := $(BIN)/python -m pip install --quiet --constraint requirements/constraints.txt
 
 # What the build needs lies in a place of its own: from a folder that is new each time, as pip makes one, all C would be
-# compiled anew. What scikit-build-core wants beside it, cmake or ninja where the machine has none, it says itself.
+# compiled again. What scikit-build-core wants as well, cmake or ninja where the machine has none, it says itself.
 NEEDS   := $(VENV)/.needs
 NEEDED   = $(shell sed -n 's/^$(1) = \[\(.*\)\]$$/\1/p' pyproject.toml | sed 's/", "/" "/g')
-WITH     = PATH="$(CURDIR)/$(NEEDS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/$(NEEDS)" $(BIN)/python
+IN_NEEDS = PATH="$(CURDIR)/$(NEEDS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/$(NEEDS)"
+WITH     = $(IN_NEEDS) $(BIN)/python
 WANTED  := from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())
 PREPARE  = rm -rf $(NEEDS) && $(INSTALL) --no-compile --target $(NEEDS) $(call NEEDED,requires) && \
            wanted=$$($(WITH) -c '$(WANTED)') && \
@@ -31,10 +33,10 @@ SOURCES := pyproject.toml papers/pyproject.toml requirements/constraints.txt CMa
            $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*) \
            $(addprefix src/heapwright/_generate/, core.py parse.py pasting.py syntax.py)
 
-# Else each process that a test starts compiles the package anew, a second of its time.
+# Else each process that a test starts compiles the package again, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench ports lint lint-c pages docs publish pictures format clean
+.PHONY: setup core demo test nightly mutants bench ports lint lint-c pages docs publish pictures format clean
 
 setup: $(TOOLS)
 
@@ -57,6 +59,16 @@ $(TOOLS): $(PACKAGE)
 	$(INSTALL) 'heapwright[dev,docs,target]'
 	touch $@
 
+# The stamp goes: the next `make setup` puts the engine with its copies back.
+build/core: CMakeLists.txt
+	@$(IN_NEEDS) cmake -C build/Release/CMakeInit.txt -S . -B $@ -D HEAPWRIGHT_COPIES=OFF > /dev/null
+	@touch $@
+
+core: $(if $(wildcard $(TOOLS)),,setup) build/core
+	@rm -f $(VENV)/.package-*
+	@$(IN_NEEDS) cmake --build build/core --target _native --parallel > /dev/null
+	@cp build/core/_native.abi3.so $(wildcard $(VENV)/lib/python3*/site-packages/heapwright)
+
 $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
@@ -74,8 +86,13 @@ $(VENV)/.demo: $(BIN)/python $(SOURCES)
 demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
 	$(BIN)/heapwright demo demo
 
-# A third process works where two wait for browsers, servers and disks.
+# A third process works where two wait for browsers and servers. Studies wait for the disk at each step: tests write to
+# memory where it has 4 GB of room for files, and programs run there.
 test: setup
+	@room=$$(df --output=avail /dev/shm 2> /dev/null | tail -1); \
+	if [ "$${room:-0}" -gt 4000000 ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts; then \
+		export TMPDIR=$$(mktemp -d /dev/shm/heapwright-XXXXXX) && trap 'rm -rf "$$TMPDIR"' EXIT; \
+	fi; \
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept. At

@@ -80,7 +80,7 @@ def tables_are_read_by_one() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What was compiled for a target, or with a proof, is not compiled again in this run."""
+    """What was written for a recipe, or compiled for a target or a proof, is not made again in this run."""
     with kept_builds.keeping(tmp_path_factory.getbasetemp()):
         yield
 

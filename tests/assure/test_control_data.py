@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import CSRC, compile_c
+from c_programs import CSRC, LEVEL, compile_c
 from run_length import brief
 
 from heapwright._assure.attack import exploits
@@ -38,7 +38,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Exploits:
 
 @pytest.fixture(scope="module")
 def flips(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("flips") / "flips", "flips.c", flags=["-O2", "-w"])
+    return compile_c(tmp_path_factory.mktemp("flips") / "flips", "flips.c", flags=[LEVEL, "-w"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -64,9 +64,16 @@ def without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cbmc")
-def test_first_fit_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_edges(monkeypatch)  # test_prove_edges.py tries those of other heaps
-    output = proof_of(FIRST_FIT, "--calls", "2", "--arena", brief("56", "64"), "--largest", brief("4", "12"))
+def test_first_fit_is_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual run proves malloc and free; test_evidence.py has the page of a whole proof."""
+    if not LONG:
+        files = generated_files(hw.zoo(FIRST_FIT)) | {
+            "harness.c": harness_text(hw.zoo(FIRST_FIT), "calls", "cbmc", 2, 56, 4)
+        }
+        result = check_files(files, tmp_path, "calls", "cbmc", "", 5)
+        assert (result.failures, result.properties > 20) == ({}, True)
+        return
+    output = proof_of(FIRST_FIT, "--calls", "2", "--arena", "64", "--largest", "12")
     assert list(output)[:6] == ["heap", "calls", "arena_bytes", "largest_request_bytes", "method", "tool"]
     assert (output["method"], output["tool"].split()[0]) == ("cbmc", "CBMC")
     assert [item["name"] for item in output["harnesses"]] == ["calls", "calloc", "realloc", "aligned_alloc", "edges"]
@@ -134,8 +141,8 @@ def test_a_fault_is_found_and_told_as_calls(
     assert any("malloc" in call for calls in result.failures.values() for call in calls)
 
 
-def test_as_a_gate_a_fault_is_one_line_and_its_own_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["prove", FIRST_FIT, "--calls", "2", "--largest", "8", "--method", "enumeration", "--check"]
+def test_a_fault_ends_in_a_verdict_and_an_exit_code_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["prove", FIRST_FIT, "--calls", "2", "--largest", "8", "--method", "enumeration"]
     right, wrong, _ = FAULTS["capacity a word too large"]
 
     def faulty(recipe: Recipe) -> dict[str, str]:
@@ -144,8 +151,9 @@ def test_as_a_gate_a_fault_is_one_line_and_its_own_exit_code(tmp_path: Path, mon
 
     monkeypatch.setattr("heapwright._assure.proof.prove.generated_files", faulty)
     shut = CliRunner().invoke(heapwright, [*words, "--junit", str(tmp_path / "proof.xml")])
-    assert (shut.exit_code, shut.stderr) == (3, "")
-    assert shut.stdout.startswith(f"FAIL {FIRST_FIT} ") and "malloc" in shut.stdout and shut.stdout.count("\n") == 1
+    assert shut.exit_code == 3
+    verdict = shut.stdout.splitlines()[-1]
+    assert verdict.startswith(f"FAIL {FIRST_FIT} ") and "malloc" in verdict
     failures = list(ElementTree.parse(tmp_path / "proof.xml").getroot().iter("failure"))
     assert failures and "malloc" in str(failures[0].text)
 

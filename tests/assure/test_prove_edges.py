@@ -98,11 +98,11 @@ def test_of_two_pools_no_mark_lies_behind_every_object() -> None:
     assert covers(hw.Recipe.from_dict({"pool": [last]})) and not covers(hw.Recipe.from_dict({"pool": [first, last]}))
 
 
-def test_a_failure_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_exit_code_3(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Harness("edges", "", 1, {"overlap: no two objects share a byte": ["malloc 1 -> #1"]}, {}, 1, 0.0)
     monkeypatch.setattr(sys.modules[prove_unbounded.__module__], "check_edges", lambda *_: broken)
     done = CliRunner().invoke(heapwright, ["prove", "fixed-pool", "--calls", "2", "--method", "enumeration"])
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "FAILED overlap: no two objects share a byte: malloc 1 -> #1" in done.stdout
 
 

@@ -44,7 +44,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "import network.pcap -o imported.parquet": (False, ["path", "packets", "warning"]),
     "import network.json -o drawn.parquet --count 9": (False, ["path", "packets", "warning"]),
     "trace info a.parquet": (True, FACTS),
-    "trace cut a.parquet --first 2 -o cut.parquet": (True, WRITTEN),
+    "trace cut a.parquet --part :2 -o cut.parquet": (True, WRITTEN),
     "trace merge timed.parquet timed.parquet -o merged.parquet": (True, WRITTEN),
     "trace scale a.parquet --recorded-pointer-bytes 8 -o scaled.parquet": (True, WRITTEN),
     "trace diff a.parquet timed.parquet": (False, ["traces", "totals", "lifetimes", "sizes", "sites", "caveats"]),

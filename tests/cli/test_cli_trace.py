@@ -73,16 +73,16 @@ def test_a_recording_is_continued(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_part_is_cut_and_closed(run: Run, tmp_path: Path) -> None:
-    done = run("trace", "cut", "app.parquet", "--first", "1.5s", "-o", "part.parquet")
+    done = run("trace", "cut", "app.parquet", "--part", ":1.5s", "-o", "part.parquet")
     assert done.stdout == "part.parquet: 5 calls, peak 140 B in 2 objects\n"
     assert Trace.read(tmp_path / "part.parquet").live_bytes[-1] == 0
-    remaining = run("trace", "cut", "app.parquet", "--last", "1", "--leave-live", "-o", "part.parquet", "--json")
+    remaining = run("trace", "cut", "app.parquet", "--part", "-1:", "--leave-live", "-o", "part.parquet", "--json")
     assert json.loads(remaining.stdout)[0]["events"] == 1
 
 
 def test_a_stretch_with_what_lived_and_an_object_s_thread(run: Run, tmp_path: Path) -> None:
-    run("trace", "cut", "app.parquet", "--start", "2us", "-o", "x")
-    done = run("trace", "cut", "app.parquet", "--start", "3", "--stop", "5", "--live", "-o", "part.parquet", "--json")
+    run("trace", "cut", "app.parquet", "--part", "2us:", "-o", "x")
+    done = run("trace", "cut", "app.parquet", "--part", "3:5", "--live", "-o", "part.parquet", "--json")
     (output,) = json.loads(done.stdout)
     assert output["metadata"]["inherited"] == "1"
     assert Trace.read(tmp_path / "part.parquet").size.tolist() == [100, 120, 40, 0, 0]
@@ -174,9 +174,10 @@ def test_the_array_in_c_compiles_without_a_warning_and_makes_the_same_calls(run:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("cut", "app.parquet", "-o", "x"), 2, "Give either --first or --last, --start and --stop, or a --thread"),
-        (("cut", "app.parquet", "-o", "x", "--first", "2", "--stop", "3"), 2, "Give either --first or --last"),
-        (("cut", "app.parquet", "-o", "x", "--start", "5"), 1, "app: it has 5 calls, none of which is in this part"),
+        (("cut", "app.parquet", "-o", "x"), 2, "Give a --part, --thread"),
+        (("cut", "app.parquet", "-o", "x", "--part", ":2", "--part", "-2:"), 1, "cut: give either first or last"),
+        (("cut", "app.parquet", "-o", "x", "--part", ":"), 2, ":: valid: FROM:TO, as 2000:5000 (calls)"),
+        (("cut", "app.parquet", "-o", "x", "--part", "5:"), 1, "app: it has 5 calls, none of which is in this part"),
         (("cut", "app.parquet", "-o", "x", "--site", "main"), 1, "main: not among the trace's sites"),
         (("merge", "app.parquet", "-o", "x"), 2, "Give two traces or more."),
         (("merge", "app.parquet", "none.parquet", "-o", "x"), 1, "heapwright: none.parquet: no such file"),
@@ -185,8 +186,8 @@ def test_the_array_in_c_compiles_without_a_warning_and_makes_the_same_calls(run:
         (("diff", "app.parquet", "app.parquet.none"), 1, "heapwright: app.parquet.none: no such file"),
         (("export", "app.parquet", "-o", "x", "--format", "csv"), 2, "'csv' is not one of"),
         (("export", "app.parquet", "-o", ".", "--format", "c"), 1, ".: cannot be written: is a folder"),
-        (("cut", "app.parquet", "-o", "x", "--first", "2x"), 2, "2x: give calls, as 5000, or seconds, as 2.5s"),
-        (("cut", "app.parquet", "-o", "x", "--first", "0"), 2, "Invalid value for '--first': 0 calls; must be 1"),
+        (("cut", "app.parquet", "-o", "x", "--part", ":2x"), 2, ":2x: valid: FROM:TO, as 2000:5000 (calls)"),
+        (("cut", "app.parquet", "-o", "x", "--part", ":0"), 1, "first: 0 calls; must be 1"),
         (("resample", "app.parquet", "-o", "x", "--swing", "1"), 2, "not in the range 0<=x<1"),
         (("resample", "app.parquet", "-o", "x", "--calls", "0"), 2, "not in the range x>=1"),
         (("copies", "app.parquet", "-o", "x", "--kind", "size"), 2, "'size' is not one of"),

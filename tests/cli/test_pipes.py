@@ -23,7 +23,7 @@ def test_a_trace_goes_from_one_command_to_the_next() -> None:
     assert imported.exit_code == 0
     assert imported.stdout_bytes.startswith(b"PAR1")
     assert imported.stderr == "stdout: 3 calls of a text log, peak 64 B in 2 objects\n"
-    cut = run("trace", "cut", "-", "--first", "2", "-o", "-", given=imported.stdout_bytes)
+    cut = run("trace", "cut", "-", "--part", ":2", "-o", "-", given=imported.stdout_bytes)
     assert cut.stdout_bytes.startswith(b"PAR1")
     assert run("trace", "info", "-", given=cut.stdout_bytes).stdout.startswith("stdin: 4 calls")  # it frees both
     exported = run("trace", "export", "-", "--format", "malloclab", "-o", "-", given=cut.stdout_bytes)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import compile_c
+from c_programs import LEVEL, compile_c
 from run_length import brief
 
 from heapwright._recipes.policy import policy, policy_struct, whole_bytes
@@ -21,7 +21,7 @@ LOWER_BOUND = {"contiki-ng-heapmem"}
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("largest") / "largest", "largest.c", flags=["-O2", "-w"])
+    return compile_c(tmp_path_factory.mktemp("largest") / "largest", "largest.c", flags=[LEVEL, "-w"])
 
 
 def states(program: Path, recipe: Recipe, folder: Path, seed: int = 1) -> tuple[int, ...]:

@@ -67,13 +67,8 @@ WORDS: tuple[tuple[str, str], ...] = (
 SKIPPED = {"upgrading.md"}
 """Pages that name what a release replaced."""
 
-_PATTERN = re.compile(
-    "|".join(
-        rf"(?P<w{index}>(?<![\w-])(?:{pattern})(?![\w-]))".replace(" ", r"\s+")
-        for index, (pattern, _) in enumerate(WORDS)
-    ),
-    re.IGNORECASE,
-)
+_ANY = "|".join(rf"(?P<w{index}>(?:{pattern})(?![\w-]))" for index, (pattern, _) in enumerate(WORDS))
+_PATTERN = re.compile(rf"\b(?=[a-z])(?<!-)(?:{_ANY})".replace(" ", r"\s+"), re.IGNORECASE)
 _C = {".c", ".h", ".in", ".S", ".js", ".css", ".cpp", ".hpp"}
 _HASH = {".yml", ".yaml", ".toml", ".sh", ".cmake", ""}
 _C_PARTS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)

@@ -13,10 +13,14 @@ import pytest
 import short_explorations
 from doc_commands import ROOT, commands, differences, pages
 from forked_commands import HEAPWRIGHT
+from run_length import brief
 
 from pictures.catalogue import EXPLORED, IMAGES
 
 PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
+
+WHOLE = "docs/tutorial.md"
+"""Explores a whole space, 31 s of processor time: it is run in long runs alone."""
 
 NOT_RUN = {
     "docs/many-machines.md": 5,
@@ -38,7 +42,7 @@ ACCEPTED = (
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forks")
-@pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.parametrize("name", [name for name in PAGES if name != brief(WHOLE, "")])
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(short_explorations.ASKED)  # as commands ship
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])

@@ -73,7 +73,7 @@ def is_data(item: Finding) -> bool:
 def test_no_exemption_is_left_over() -> None:
     data = {
         Path(item.path).relative_to(ROOT).as_posix()
-        for item in scan([ROOT / "tests", ROOT / "papers"])
+        for item in scan(ROOT / path for path in (*EXEMPT, *KEPT))
         if is_data(item)
     }
     assert data == {*EXEMPT, *KEPT}

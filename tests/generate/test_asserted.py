@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import UNCHECKED, compile_c
+from c_programs import LEVEL, UNCHECKED, compile_c
 
 import heapwright as hw
 
@@ -59,7 +59,7 @@ def test_a_block_freed_twice_ends_the_program_where_it_is_asked_for(tmp_path: Pa
     hw.generate("tlsf", tmp_path)
     (tmp_path / "twice.c").write_text(TWICE)
     sources = [tmp_path / "app_heap.c", tmp_path / "twice.c"]
-    flags = ["-O1", f"-I{tmp_path}", UNCHECKED]
+    flags = [LEVEL, f"-I{tmp_path}", UNCHECKED]
     asserted = compile_c(tmp_path / "asserted", *sources, flags=[*flags, STOPS])
     assert subprocess.run([asserted]).returncode < 0
 

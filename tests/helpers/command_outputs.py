@@ -36,8 +36,8 @@ study info s.duckdb --json
 zoo st-memmgr-8
 trace info busy.parquet
 trace info busy.parquet --json
-trace cut busy.parquet --first 100 -o cut.parquet
-trace cut busy.parquet --first 100 -o cut.parquet --json
+trace cut busy.parquet --part :100 -o cut.parquet
+trace cut busy.parquet --part :100 -o cut.parquet --json
 trace merge cut.parquet busy.parquet -o merged.parquet
 trace scale busy.parquet --pointer-bytes 8 --recorded-pointer-bytes 4 -o scaled.parquet
 trace copies stack.parquet --count 1 -o copies
@@ -54,7 +54,7 @@ trace diff busy.parquet stack.parquet
 trace diff busy.parquet cut.parquet --json
 trace worst stack.parquet tlsf --tries 5 -o worst.parquet
 workload drr packets.parquet -o drr.parquet
-workload queue packets.parquet --limit 3 -o queue.parquet --json
+workload queue packets.parquet --set limit=3 -o queue.parquet --json
 workload url packets.parquet --load 0.5,0.7 -o url.parquet
 workload modem -o modem.parquet
 study diff s.duckdb s.duckdb

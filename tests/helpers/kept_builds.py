@@ -1,10 +1,12 @@
-"""What the package compiles again and again in tests, once in a run: heaps for a target, the core of proofs."""
+"""What the package makes again and again in tests, once in a run: C of recipes, heaps for a target, proofs' core."""
 
 from __future__ import annotations
 
 import contextlib
+import pickle
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -14,10 +16,14 @@ from c_programs import kept_once
 from run_length import LONG
 
 from heapwright._assure.proof import edges, enumeration
+from heapwright._generate import residual
+from heapwright._generate import specialise as specialising
+from heapwright._generate.core import core_sources
 from heapwright._measure.boards.compilers import Compiler
 from heapwright._support.subprocesses import run_tool
 
 HEAP, CORE = "target_heap.c", "core.c"
+MOST_TEXTS = residual.MOST_TEXTS
 
 
 @contextlib.contextmanager
@@ -45,9 +51,21 @@ def keeping(folder: Path) -> Iterator[None]:
             return run_tool(command, *where, **how) if is_new else CompletedProcess(command, 0, "", "")
 
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(specialising, "specialise", partial(specialised, folder, specialising.specialise))
         patched.setattr(Compiler, "compile", compile_heap)
         patched.setattr(enumeration, "run_tool", run)
         yield
+
+
+def specialised(folder: Path, specialise: Callable[..., Any], sources: object, *what: Any) -> Any:
+    """As `specialise`, which one process of a run does for all; itself where a test limits what its memo keeps."""
+    if sources is not core_sources() or residual.MOST_TEXTS != MOST_TEXTS:
+        return specialise(sources, *what)
+    plain = [sorted(item) if isinstance(item, frozenset) else item for item in what]
+    with kept_once(folder / "text", repr(plain)) as kept:
+        if not kept.exists():
+            kept.write_bytes(pickle.dumps(specialise(sources, *what)))
+        return pickle.loads(kept.read_bytes())
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import short_explorations
 import tool_requirements
 import traces
 from c_programs import kept_once
@@ -38,9 +37,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     tool_requirements.programs_of_32_bits()
     with kept_once(tmp_path_factory.mktemp("bench") / "told", "bench/run.py --quick") as path:
         if not path.exists():
-            command = [*short_explorations.command(BENCH / "run.py"), "--quick", "--json"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
+            done = CliRunner().invoke(importlib.import_module("run").main, ["--quick", "--json"])
+            assert done.exit_code == 0, done.output
             path.write_text(done.stdout, encoding="utf-8")
         return json.loads(path.read_text(encoding="utf-8"))
 

@@ -68,7 +68,7 @@ def test_every_room_has_its_floor() -> None:
 
 def test_no_import_points_up() -> None:
     wrong = []
-    for path in ROOT.rglob("*.py"):
+    for path in (*ROOT.rglob("*.py"), *ROOT.rglob("*.pyi")):
         here = path.relative_to(ROOT).parts[0].removesuffix(".py")
         for module in imported(path):
             there = room_of(module)
@@ -81,7 +81,7 @@ def test_rooms_know_few_others() -> None:
     """One arrow for each room that another imports; papers and bench, which take `heapwright` alone, have none."""
     arrows = {
         (path.relative_to(ROOT).parts[0], room_of(module))
-        for path in ROOT.glob("*/**/*.py")
+        for path in (*ROOT.glob("*/**/*.py"), *ROOT.glob("*/**/*.pyi"))
         for module in imported(path)
         if room_of(module) in FLOOR
     }
@@ -267,19 +267,15 @@ def test_every_module_imports_by_its_name_as_a_module() -> None:
     assert wrong == []
 
 
-def test_names_of_the_api_are_loaded_from_where_type_checkers_find_them() -> None:
-    tree = ast.parse(Path(api.__file__).read_text(encoding="utf-8"))
-    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
-    results = {
-        alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(checked)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    loaded = {name: f"heapwright.{module}.{name}" for module, names in api._NAMES.items() for name in names}
-    loaded |= {name: f"heapwright.{module}" for name, module in api._MODULES.items()}
-    assert loaded == {name: results[name] for name in api.__all__}
-    assert dir(api) == sorted(api.__all__)
+def test_names_of_the_api_are_those_of_its_stub_and_all_load() -> None:
+    tree = ast.parse(Path(api.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    listed = [str(alias.asname).replace("_copies", "copy_kinds") for node in imports for alias in node.names]
+    assert dir(api) == sorted(listed)
+    assert {*heapwright.__all__} - {*listed} == {"HeapwrightError", "__version__"}
+    assert [name for name in listed if not hasattr(api, name)] == []
+    with pytest.raises(AttributeError, match=r"'heapwright\._api' has no attribute 'nothing'"):
+        getattr(api, "nothing")  # noqa: B009
 
 
 @pytest.mark.parametrize("name", sorted(name for name in heapwright.__all__ if callable(getattr(heapwright, name))))

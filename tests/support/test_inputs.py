@@ -19,8 +19,8 @@ from heapwright._traces.trace import Trace
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 
 COMMANDS = (
-    "trace cut t.parquet --first 10 -o t.parquet",
-    "trace cut t.parquet --first 10 -o ./link.parquet",
+    "trace cut t.parquet --part :10 -o t.parquet",
+    "trace cut t.parquet --part :10 -o ./link.parquet",
     "trace merge t.parquet u.parquet -o u.parquet",
     "trace map t.parquet --size 24:16 -o t.parquet",
     "trace scale t.parquet -o t.parquet",
@@ -53,7 +53,7 @@ def test_an_input_is_never_overwritten(command: str, files: Path) -> None:
 
 
 def test_another_command_may_write_what_an_earlier_one_read(files: Path) -> None:
-    for command in ("trace cut t.parquet --first 10 -o v.parquet", "trace cut u.parquet --first 10 -o t.parquet"):
+    for command in ("trace cut t.parquet --part :10 -o v.parquet", "trace cut u.parquet --part :10 -o t.parquet"):
         assert CliRunner().invoke(heapwright, command.split()).exit_code == 0
     trace = hw.read_trace("t.parquet")
     trace.write("t.parquet")  # in Python the caller decides

@@ -120,7 +120,7 @@ def test_a_remote_trace_replays_like_its_file_and_is_fetched_once(server: Server
 def test_addresses_are_only_read(server: Server) -> None:
     trace = f"http://{server.host}/{FOLDER}/broker.parquet"
     target = f"https://{server.host}/target"
-    for words in (("trace", "cut", trace, "--first", "5"), ("explore", trace), ("generate", "tlsf")):
+    for words in (("trace", "cut", trace, "--part", ":5"), ("explore", trace), ("generate", "tlsf")):
         assert fails(*words, "-o", target) == f"{target}: is only read; write to a file of this machine"
 
 

@@ -72,7 +72,7 @@ def test_the_generator(tmp_path: Path) -> None:
 
     draw = random.Random(0)
     lines = Lines("_generate")
-    tried, new = campaign("recipes", lines, [draw.randbytes(200) for _ in range(brief(2, 4))], mutate, act, 2 * SECONDS)
+    tried, new = campaign("recipes", lines, [draw.randbytes(200) for _ in range(brief(2, 4))], mutate, act, SECONDS)
     tell("recipes, guided by coverage", tried)
     assert made == tried and len(lines.seen) > 1000
     for number, data in enumerate(new[: brief(2, len(new))]):

@@ -168,21 +168,21 @@ def test_loads_that_are_none_are_refused(tmp_path: Path, words: list[str]) -> No
 def test_a_rate_is_one_load(tmp_path: Path) -> None:
     packets = tmp_path / "packets.parquet"
     random_packets(100).write(packets)
-    result = run_workload("easyport", packets, "--load", "0.5,0.7", "--rate", "1e6", "-o", tmp_path / "out.parquet")
-    assert result.exit_code == 2 and "--rate is one load" in result.output
+    result = run_workload("easyport", packets, "--load", "0.5,0.7", "--set", "rate=1e6", "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 2 and "rate is one load" in result.output
 
 
 @pytest.mark.parametrize(
     ("words", "peak"),
     [
-        (["drr", "p", "--count", "500", "--load", "0.5", "--set", "rotation=classic"], None),
+        (["drr", "p", "--set", "count=500", "--load", "0.5", "--set", "rotation=classic"], None),
         (["easyport", "p"], None),
         (["url", "p", "--set", "patterns=3"], None),
-        (["queue", "p", "--limit", "7", "--set", "cycles=3"], 7),
-        (["queue", "p", "--limit", "7", "--set", "cycles=all"], 7),
-        (["queue", "p", "--limit", "7", "--load", "2"], 7),
+        (["queue", "p", "--set", "limit=7", "--set", "cycles=3"], 7),
+        (["queue", "p", "--set", "limit=7", "--set", "cycles=all"], 7),
+        (["queue", "p", "--set", "limit=7", "--load", "2"], 7),
         (["modem", "--calls", "9", "--seed", "3"], None),
-        (["poisson", "--requests", "900", "--interarrival", "0.1", "--min-size", "1", "--max-size", "9"], None),
+        (["poisson", "--requests", "900", "--interarrival", "0.1", "--set", "min_size=1", "--set", "max_size=9"], None),
     ],
 )
 def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: int | None) -> None:

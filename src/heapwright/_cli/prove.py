@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 @click.option("--largest", type=Bytes(), default=32, show_default=True, metavar="BYTES", help="Largest request.")
 @click.option(
     "--method",
-    type=click.Choice(["cbmc", "enumeration"]),
-    help="CBMC covers all sizes at once, enumeration runs each call sequence: the default for bins and buddies.",
+    type=click.Choice(["cbmc", "enumeration", "frama-c"]),
+    help="CBMC covers all sizes at once, enumeration runs each call sequence: the default for bins and buddies. "
+    "Frama-C proves a fixed pool's contracts for any number of calls.",
 )
-@click.option("--unbounded", is_flag=True, help="Prove a fixed pool's contracts by Frama-C, for any number of calls.")
-@click.option("--check", is_flag=True, help="For CI: print one line, and exit with 3 if a property fails.")
 @click.option(
     "--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit XML, a test case per harness."
 )
@@ -43,17 +42,15 @@ def command(
     calls: int,
     arena: int | None,
     largest: int,
-    method: Literal["cbmc", "enumeration"] | None,
-    unbounded: bool,
-    check: bool,
+    method: Literal["cbmc", "enumeration", "frama-c"] | None,
     junit: Path | None,
     as_json: bool,
 ) -> None:
     """Check all short call sequences of the generated heap in a small arena, and test sizes at the limits.
 
     Alignment, overlap, bounds and the invariants of the heap are checked, and that no access leaves the arena. A
-    property that fails is printed with the calls that show it, and the exit code is 1, with --check 3. docs/proofs.md
-    explains what is proved.
+    property that fails is printed with the calls that show it, and the exit code is 3. The last line is the verdict.
+    docs/proofs.md explains what is proved.
     """
     from heapwright import _api as api
 
@@ -63,26 +60,25 @@ def command(
             calls=calls,
             arena=arena,
             largest=largest,
-            method=method,
-            unbounded=unbounded,
+            method=None if method == "frama-c" else method,
+            unbounded=method == "frama-c",
             junit=junit,
-            progress=(lambda name: None) if check else lambda name: report(f"{name} ..."),
+            progress=lambda name: report(f"{name} ..."),
         )
     if as_json:
         print_json([proof.as_json()])
-    elif check:
-        print_verdicts([proof.verdict])
     else:
         _print_proof(proof)
     if proof.failed:
-        raise click.exceptions.Exit(SHUT if check else 1)
+        raise click.exceptions.Exit(SHUT)
 
 
 def _print_proof(proof: Proof) -> None:
-    """Print a line per harness, and the calls that show each failure."""
+    """Print a line per harness, the calls that show each failure, and the verdict."""
     for harness in proof.harnesses:
         programs = "" if harness.programs is None else f"{harness.programs:,} programs, "
         text = f"{programs}{harness.properties} properties, {len(harness.failures)} failed, {harness.seconds:.0f} s"
         print_sentences([f"{proof.heap} {harness.name}: {text} ({harness.bounds})"])
         for what, calls in harness.failures.items():
             print_sentences([f"  FAILED {what}: {'; '.join(calls) or 'no call'}"])
+    print_verdicts([proof.verdict])

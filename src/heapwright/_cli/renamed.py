@@ -41,7 +41,7 @@ def _settings(*names: str) -> dict[str, Renamed | Removed]:
     return {f"--{name.replace('_', '-')}": Renamed(("--set", f"{name}={{}}")) for name in names}
 
 
-_PACKETS = _settings("longest_gap")
+_PACKETS = _settings("longest_gap", "count", "rate")
 
 OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "attack": {"--seed": _SEED, "--compiler": Removed(_FROM_PYTHON), "--word-size": Removed(_FROM_PYTHON)},
@@ -72,6 +72,10 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--compiler": Removed(_FROM_PYTHON),
         "--backend": Removed(_FROM_PYTHON),
     },
+    "prove": {
+        "--check": Renamed((), takes_value=False),
+        "--unbounded": Renamed(("--method", "frama-c"), takes_value=False),
+    },
     "replay": {
         "--fit": Removed("run `heapwright fit`"),
         "--energy-table": Removed(_FROM_PYTHON),
@@ -86,16 +90,22 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "study again": {"--trace": Removed("it recomputes the metrics on all traces")},
     "study extend": {"--jobs": Removed(_FROM_PYTHON)},
     "suggest": {"--jobs": Removed(_FROM_PYTHON)},
+    "trace cut": {
+        "--first": Renamed(("--part", ":{}")),
+        "--last": Renamed(("--part", "-{}:")),
+        "--start": Renamed(("--part", "{}:")),
+        "--stop": Renamed(("--part", ":{}")),
+    },
     "trace resample": {"--block": Removed(_FROM_PYTHON)},
     "trace scale": {"--buffers": Removed(_FROM_PYTHON), "--no-buffers": Removed(_FROM_PYTHON)},
     "trace worst": {"--seed": _SEED},
     "workload drr": {**_PACKETS, **_settings("ring", "quantum", "rotation", "extra", "headers", "node", "queues")},
     "workload easyport": {**_PACKETS, **_settings("ring", "extra")},
     "workload modem": _settings("instances", "idle", "hold", "retrain", "memory", "low_priority", "reserve"),
-    "workload poisson": _settings("hold", "low_priority"),
+    "workload poisson": _settings("hold", "low_priority", "min_size", "max_size"),
     "workload queue": {
         **_PACKETS,
-        **_settings("burst", "cycles"),
+        **_settings("burst", "cycles", "limit"),
         "--all": Renamed(("--set", "cycles=all"), takes_value=False),
     },
     "workload url": {**_PACKETS, **_settings("ring", "patterns")},

@@ -49,22 +49,31 @@ _trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_t
 _width_option = partial(click.option, type=click.IntRange(4, 8), metavar="4|8")
 
 
-class _Length(click.ParamType[Any]):
-    """A number of calls, or with "s" behind it a number of seconds."""
+_PLACE = r"\d+(?:\.\d+s|s)?"
+_PART = re.compile(rf"-(?P<last>{_PLACE}):|(?P<start>{_PLACE})?:(?P<stop>{_PLACE})?")
 
-    name = "length"
+
+class _Part(click.ParamType[Any]):
+    """A stretch of a trace, FROM:TO, as the arguments of `heapwright.cut`; each end is calls, or with "s" seconds."""
+
+    name = "part"
 
     def convert(
-        self, value: str | int | timedelta, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | timedelta:
+        self, value: str | dict[str, Any], param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, int | timedelta]:
         """See `click.ParamType.convert`."""
-        if not isinstance(value, str):
+        if isinstance(value, dict):
             return value
-        if re.fullmatch(r"\d+", value):
-            return int(value)
-        if not re.fullmatch(r"\d+(\.\d+)?s", value):
-            self.fail(f"{value}: give calls, as 5000, or seconds, as 2.5s", param, ctx)
-        return timedelta(seconds=float(value[:-1]))
+        match = _PART.fullmatch(value)
+        if match is None or value == ":":
+            valid = "FROM:TO, as 2000:5000 (calls), :2.5s (the first), -5000: (the last)"
+            self.fail(f"{value}: valid: {valid}", param, ctx)
+        ends = {end: _length(text) for end, text in match.groupdict().items() if text}
+        return {"first": ends["stop"]} if list(ends) == ["stop"] else ends
+
+
+def _length(text: str) -> int | timedelta:
+    return timedelta(seconds=float(text[:-1])) if text.endswith("s") else int(text)
 
 
 @click.group(cls=Group)
@@ -103,10 +112,15 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
 
 @command.command()
 @_trace_argument
-@click.option("--first", type=_Length(), metavar="LENGTH", help="Keep the first LENGTH: calls, as 5000, or 2.5s.")
-@click.option("--last", type=_Length(), metavar="LENGTH", help="Keep the last LENGTH.")
-@click.option("--start", type=_Length(), metavar="PLACE", help="Keep what follows: from this call on, or 2.5s.")
-@click.option("--stop", type=_Length(), metavar="PLACE", help="Keep what is before this call, or 2.5s.")
+@click.option(
+    "--part",
+    "parts",
+    type=_Part(),
+    metavar="FROM:TO",
+    multiple=True,
+    help="Keep the calls from FROM on that are before TO, in calls, as 2000:5000, or seconds, as 1s:2.5s; :5000 is the "
+    "first, -5000: the last.",
+)
 @click.option(
     "--thread",
     "threads",
@@ -135,10 +149,7 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
 @json_option
 def cut(
     path: Path,
-    first: int | timedelta | None,
-    last: int | timedelta | None,
-    start: int | timedelta | None,
-    stop: int | timedelta | None,
+    parts: tuple[dict[str, Any], ...],
     threads: tuple[int, ...],
     phases: tuple[str, ...],
     sites: tuple[str, ...],
@@ -153,16 +164,15 @@ def cut(
     """
     from heapwright import _api as api
 
-    ends = (first is not None) + (last is not None) + (start is not None or stop is not None)
-    if ends > 1 or not (ends or threads or phases or sites):
-        raise click.UsageError("Give either --first or --last, --start and --stop, or a --thread, --phase or --site.")
+    if not (parts or threads or phases or sites):
+        raise click.UsageError("Give a --part, --thread, --phase or --site.")
+    stretch = {end: place for part in parts for end, place in part.items()}
+    if "start" in stretch and "first" in stretch:
+        stretch["stop"] = stretch.pop("first")
     part = api.cut(
         path,
         output,
-        first=first,
-        last=last,
-        start=start,
-        stop=stop,
+        **stretch,
         threads=threads,
         phases=phases,
         sites=sites,

@@ -41,13 +41,17 @@ class _CyclesType(click.ParamType[int | None]):
 _NUMBER = click.FloatRange(min=0)
 _BYTES = click.IntRange(min=0)
 _ADDED = click.IntRange(0, 1 << 20)
-_LONGEST_GAP = Setting("longest_gap", _NUMBER, "seconds to which longer pauses are cut; default none")
+_CARRIED = (
+    Setting("count", click.IntRange(min=1), "use the first packets only; default all"),
+    Setting("rate", click.FloatRange(min=0, min_open=True), "bits a second of the link, instead of --load"),
+    Setting("longest_gap", _NUMBER, "seconds to which longer pauses are cut; default none"),
+)
 _RING = Setting("ring", click.IntRange(1, (1 << 32) - 1), "packets held at most, others are dropped; default no limit")
 _HEADERS = "bytes of a packet that are not stored; default 40 with --size ip, else 0"
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "drr": (
-        _LONGEST_GAP,
+        *_CARRIED,
         _RING,
         Setting("quantum", click.IntRange(64, 1 << 40), "bytes per visit of a queue; default 9216"),
         Setting(
@@ -60,11 +64,12 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("node", _ADDED, "bytes of a queue node; default 24"),
         Setting("queues", click.IntRange(1, 1 << 31), "queues that flows are hashed into; default one per flow"),
     ),
-    "easyport": (_LONGEST_GAP, _RING, Setting("extra", _ADDED, "bytes added to each frame; default 0")),
-    "url": (_LONGEST_GAP, _RING, Setting("patterns", _ADDED, "rows of the URL table; default 64")),
+    "easyport": (*_CARRIED, _RING, Setting("extra", _ADDED, "bytes added to each frame; default 0")),
+    "url": (*_CARRIED, _RING, Setting("patterns", _ADDED, "rows of the URL table; default 64")),
     "queue": (
-        _LONGEST_GAP,
-        Setting("burst", click.IntRange(min=1), "packets that arrive before it is emptied; default --limit"),
+        *_CARRIED,
+        Setting("limit", click.IntRange(min=1), "packets it holds; default 1000"),
+        Setting("burst", click.IntRange(min=1), "packets that arrive before it is emptied; default limit"),
         Setting("cycles", _CyclesType(), "how often it is filled, or all: once per packet; default 1"),
     ),
     "modem": (
@@ -77,6 +82,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("reserve", _NUMBER, "share of the memory that those must leave free; default 0.1"),
     ),
     "poisson": (
+        Setting("min_size", _BYTES, "smallest request in bytes; default 80"),
+        Setting("max_size", _BYTES, "largest request, sizes are uniform; default 2000"),
         Setting("hold", _NUMBER, "mean seconds that a buffer is held; default 1"),
         Setting("low_priority", _NUMBER, "share of requests of low priority, which a reserve may reject; default 0"),
     ),
@@ -153,11 +160,7 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
             show_default=True,
             help=f"Bytes of a packet: {', or '.join(_SIZES[size] for size in sizes)}.",
         ),
-        click.option(
-            "--count", type=click.IntRange(min=1), metavar="N", help="Use the first packets only; default all."
-        ),
         _load(load, "Share of time the link is busy."),
-        click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
         trace_output_option,
         json_option,
     )
@@ -205,14 +208,11 @@ def url(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
 
 @command.command(epilog=_settings_help("queue"))
 @_packets("ip", "frame", load=None)
-@click.option(
-    "--limit", metavar="N", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds."
-)
 @_set_option("queue")
 def queue(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """A transmit queue, filled with PACKETS and emptied; a packet that finds it full is dropped.
 
-    With --load or --rate it is filled as packets arrive, and emptied as the link sends.
+    With --load or rate it is filled as packets arrive, and emptied as the link sends.
     """
     _write("queue", packets, output, as_json, **options)
 
@@ -241,17 +241,6 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
 )
 @_load(None, "Factor of the request rate that --interarrival sets; default 1.")
 @click.option(
-    "--min-size",
-    metavar="BYTES",
-    type=click.IntRange(min=0),
-    default=80,
-    show_default=True,
-    help="Smallest request; sizes are uniform.",
-)
-@click.option(
-    "--max-size", metavar="BYTES", type=click.IntRange(min=0), default=2000, show_default=True, help="Largest request."
-)
-@click.option(
     "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Requests."
 )
 @_set_option("poisson")
@@ -277,7 +266,7 @@ def _write(
     options |= dict(settings)
     if options.get("rate") is not None:
         if loads and len(loads) > 1:
-            raise click.UsageError("--rate is one load: give several loads without it")
+            raise click.UsageError("rate is one load: give several loads without it")
         loads = None
     if not loads:
         trace = api.workload(name, packets, **options)

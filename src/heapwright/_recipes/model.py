@@ -2,15 +2,14 @@
 
 pydantic validates the data of files against them and draws the JSON Schema. The classes are not pydantic's: an
 exploration makes and compares tens of thousands of tables that need no validation, and importing pydantic takes 0.08 s
-of processor time where loading a reference allocator takes 0.12 s. So it is imported for files of users alone.
+of processor time where loading a reference allocator takes 0.12 s. So it is imported for files alone.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
@@ -67,36 +66,6 @@ class Key:
         annotation, module = self._declared
         return eval(annotation, vars(sys.modules[module]))
 
-    @cached_property
-    def _parts(self) -> tuple[Any, ...]:
-        return tuple(_parts_of(self.annotation))
-
-    @cached_property
-    def _limits(self) -> Mapping[str, Any]:
-        """The bounds of a value, or of a list's items: those of the annotation, else the key's own."""
-        return next((part.bounds for part in self._parts if isinstance(part, Key)), self.bounds)
-
-    def takes(self, value: Any) -> bool:
-        """Whether a value is plainly valid: a word or number of the key's, or a list of whole numbers in bounds."""
-        parts, bounds = self._parts, self.bounds
-        for part in parts:
-            if type(value) is type(part) and value == part:
-                return True
-        if "tuple[" in self._declared[0]:
-            return int in parts and self._takes_list(value)
-        if type(value) is str:
-            return str in parts and not bounds
-        return type(value) in (bool, int, float) and type(value) in parts and _within(value, self._limits)
-
-    def _takes_list(self, value: Any) -> bool:
-        """Whether a value is a list of a valid length, of whole numbers within bounds of their own."""
-        bounds, limits = self.bounds, self._limits
-        if type(value) is not list or limits is bounds:
-            return False
-        if not bounds.get("min_length", 0) <= len(value) <= bounds.get("max_length", 0):
-            return False
-        return all(type(item) is int and _within(item, limits) for item in value)
-
     def declared(self, name: str, annotation: str, module: str) -> Key:
         """The key as a class declares it."""
         made = Key(self.default, self.bounds, self.description, self.spelled or name)
@@ -112,19 +81,6 @@ class Key:
         key = self.bounds["discriminator"]
         tables = {table.defaults[key]: handler.generate_schema(table) for table in get_args(source)}
         return core_schema.tagged_union_schema(tables, key)
-
-
-def _parts_of(annotation: Any) -> Iterator[Any]:
-    """The types, words and bounds that an annotation is made of."""
-    parts = get_args(annotation)
-    for part in parts:
-        yield from _parts_of(part)
-    if not parts:
-        yield annotation
-
-
-def _within(value: float, bounds: Mapping[str, Any]) -> bool:
-    return bool(bounds.get("ge", value) <= value <= bounds.get("le", value))
 
 
 def field(
@@ -192,15 +148,6 @@ class Table:
         if isinstance(data, cls):
             return data
         return cls._made(pydantic_model(cls).model_validate(_as_data(data)).__dict__)
-
-    @classmethod
-    def plain(cls, data: Mapping[str, Any]) -> Self | None:
-        """The table of data whose values are all plainly valid, for which pydantic is not imported; else None."""
-        fields = cls.model_fields
-        if not all(key in fields and fields[key].takes(value) for key, value in data.items()):
-            return None
-        made = cls.model_construct(**{key: tuple(item) if type(item) is list else item for key, item in data.items()})
-        return None if REQUIRED in made.__dict__.values() else made
 
     @classmethod
     def model_construct(cls, **values: Any) -> Self:

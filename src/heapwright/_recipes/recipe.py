@@ -185,27 +185,13 @@ class Recipe(Table):
         from heapwright._recipes.messages import one_line, pool_name
 
         try:
-            made = cls._plainly(data) or cls.model_validate(dict(data))
+            made = cls.model_validate(dict(data))
         except ValueError as error:
             raise HeapwrightError(f"{where}: {one_line(error, data, cls)}") from None
         for index, problem in made._contradictions():
             pool = "" if index is None else f"{pool_name(index, data)}: "
             raise ContradictionError(f"{where}: {pool}{problem}")
         return made
-
-    @classmethod
-    def _plainly(cls, data: Mapping[str, Any]) -> Recipe | None:
-        """The recipe of data whose values are all plainly valid, for which pydantic is not imported; else None."""
-        keys, pools = cls.model_fields, data.get("pool")
-        heap = {key: value for key, value in data.items() if key != "pool"}
-        if type(pools) is not list or not 1 <= len(pools) <= MAX_POOLS:
-            return None
-        if not all(key in keys and keys[key].takes(value) for key, value in heap.items()):
-            return None
-        if not all(type(pool) is dict and type(pool.get("kind")) is str and pool["kind"] in KINDS for pool in pools):
-            return None
-        made = [KINDS[pool["kind"]].plain(pool) for pool in pools]
-        return None if None in made else _plain().model_copy(update={**heap, "pools": tuple(made)})
 
     @classmethod
     def parse_stored(cls, text: str, where: str = "recipe") -> Recipe:
@@ -475,8 +461,7 @@ _PLAIN_HEAP = re.compile(r"(?:(?:align|link_bytes) = [0-9]+\n|checks = \"[a-z]+\
 @lru_cache(maxsize=64)
 def _stored_heap(text: str) -> Mapping[str, Any]:
     info = parse_toml(text)
-    if not all(Recipe.model_fields[key].takes(value) for key, value in info.items()):
-        raise ValueError("for `parse` to explain")
+    Recipe.model_validate({**info, "pool": [{"kind": "general"}]})
     return info
 
 
@@ -484,7 +469,7 @@ def _stored_heap(text: str) -> Mapping[str, Any]:
 def _stored_pool(text: str) -> Pool:
     data = parse_toml(text)
     kind = KINDS[data["kind"]]
-    return cast("Pool", kind.plain(data) or kind.model_validate(data))
+    return cast("Pool", kind.model_validate(data))
 
 
 @lru_cache(maxsize=65536)
