@@ -163,7 +163,7 @@ static inline void *refuse_resize(const struct hw_policy *p, struct hw_heap *hea
     return NULL;
 }
 
-/* Whether an object stays in its block, whose size no header has to tell. */
+/* Whether an object stays in its block, whose size no header holds. */
 static inline int never_moves(const struct hw_policy *p)
 {
     return has_one_size(p) && p->checks == HW_CHECKS_NONE && p->pools[0].fixed.grow == 0;

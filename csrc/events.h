@@ -27,7 +27,7 @@
 
 /* A request of `size` bytes is refused; SIZE_MAX where count * size overflows. */
 #ifndef HW_REFUSED
-#define HW_REFUSED(heap, size) ((void)0)
+#define HW_REFUSED(heap, size) ((void)(size))
 #endif
 
 /* The result of a request, after HW_ALLOCATED() or HW_REFUSED() reported it; and of two equivalent calls the silent

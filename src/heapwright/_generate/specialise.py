@@ -390,7 +390,7 @@ class _Writer:
 
 
 def _among(near: Set[Specialisation], here: bool, targets: Iterable[Specialisation]) -> list[Specialisation]:
-    """Those of the functions that are in a set, or those that are not."""
+    """The functions that are in a set, or that are not in it."""
     return [target for target in targets if (target in near) == here]
 
 
