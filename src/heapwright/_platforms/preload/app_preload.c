@@ -59,6 +59,7 @@ static NOINLINE void *malloc_beyond(size_t size)
     if (entered != ENTERED) {
         return malloc_outside(entered, size);
     }
+    note_freed(0); /* what was freed just before the last pass waits for this one */
     void *memory = app_malloc(heap, size);
     mine.served += memory != NULL;
     leave_beyond();
@@ -96,7 +97,9 @@ static NOINLINE void free_beyond(void *pointer)
         return;
     }
     mine.freed++;
+    const size_t bytes = app_usable_size(heap, pointer);
     app_free(heap, pointer);
+    note_freed(bytes);
     leave_beyond();
 }
 
@@ -288,13 +291,19 @@ EXPORT int malloc_info(int options, FILE *stream)
     return printed < 0 ? -1 : 0;
 }
 
-/* Nothing was given back to the system, and nothing can be set. */
+/* Gives free pages back to the kernel; 1 if there were any. O(blocks). */
 EXPORT int malloc_trim(size_t pad)
 {
     (void)pad;
-    return 0;
+    if (enter() != ENTERED) {
+        return 0;
+    }
+    const size_t bytes = give_back_free();
+    leave();
+    return bytes != 0;
 }
 
+/* Nothing can be set. */
 EXPORT int mallopt(int parameter, int value)
 {
     (void)parameter;

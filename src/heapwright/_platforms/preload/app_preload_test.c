@@ -104,7 +104,44 @@ static void test_what_is_told(void)
     fclose(file);
     expect(strncmp(text, "<malloc version=\"1\">", 20) == 0 && strstr(text, "</malloc>\n"), "malloc_info's document");
     free(text);
-    expect(malloc_trim(0) == 0 && mallopt(M_MMAP_THRESHOLD, 100000) == 0, "nothing is trimmed or set");
+    expect(mallopt(M_MMAP_THRESHOLD, 100000) == 0, "nothing is set");
+}
+
+/* Bytes of this process that are in memory. */
+static size_t resident(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%*ld %ld", &pages) != 1) {
+        pages = 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_memory_goes_back(void)
+{
+    enum { BLOCKS = 512, BYTES = 100000 };
+    static char *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = malloc(BYTES);
+        memset(blocks[i], 1, BYTES);
+    }
+    const size_t most = resident();
+    for (int i = 1; i < BLOCKS; i++) { /* the first pins what lies before it */
+        free(blocks[i]);
+    }
+    (void)malloc_trim(0);
+    const size_t now = resident();
+    expect(now + (size_t)BLOCKS * BYTES * 3 / 4 < most, "free pages go back to the kernel");
+    int differs = 0;
+    for (int i = 0; i < BYTES; i++) {
+        differs += blocks[0][i] != 1;
+    }
+    expect(differs == 0, "an object keeps its bytes when pages around it go back");
+    free(blocks[0]);
 }
 
 static void test_failures(void)
@@ -205,6 +242,7 @@ int main(void)
     if (failures == 0) {
         test_each_function();
         test_what_is_told();
+        test_memory_goes_back();
         test_failures();
         test_threads_and_forks();
         test_signal_handlers();

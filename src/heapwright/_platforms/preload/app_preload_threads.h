@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Address space that the heap may grow into. Only pages that it has touched take memory. */
@@ -26,6 +27,16 @@
 /* For signal handlers that interrupt malloc; never used twice. */
 #ifndef APP_SPARE_BYTES
 #define APP_SPARE_BYTES ((size_t)1 << 20)
+#endif
+
+/* Bytes freed after which free pages are given back to the kernel; 0: never. */
+#ifndef APP_TRIM_BYTES
+#define APP_TRIM_BYTES ((size_t)8 << 20)
+#endif
+
+/* Smallest free block of which pages are given back: to take them again costs a fault a page. */
+#ifndef APP_TRIM_BLOCK
+#define APP_TRIM_BLOCK ((size_t)16 << 10)
 #endif
 
 enum { LINE = 64, PAGE = 4096, LEAST_RESERVE = 1 << 20 };
@@ -162,6 +173,115 @@ static int is_ours(const void *pointer)
     return (uintptr_t)pointer - (uintptr_t)heap < heap_bytes;
 }
 
+/* ---- memory given back --------------------------------------------------------------------------------------------
+ *
+ * Whole pages of large free blocks, and what lies above the blocks, go back to the kernel, which gives them out again
+ * as zeros when they are written to. A pass looks at all blocks, under the mutex. It begins when APP_TRIM_BYTES were
+ * freed since the last one, not within a tenth of a second, and not within twenty times what the last one took; at a
+ * thread's end when an eighth of the heap was freed, too, not within four times that.
+ */
+
+enum {
+    EDGE = 64, /* bytes at both ends of a free block that may hold its header, links and tags */
+    REST = 20, /* times what a pass took */
+    END_SHARE = 8,
+    LEAST_REST_NS = 100000000
+};
+
+static atomic_size_t freed_bytes; /* since the last pass, about */
+static _Atomic(int64_t) last_pass_ns, pass_took_ns;
+
+static int64_t now_ns(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Gives back the whole pages between two offsets of the arena; returns their bytes. */
+static size_t give_back(size_t from, size_t to)
+{
+    const uintptr_t first = ((uintptr_t)heap + from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t end = ((uintptr_t)heap + to) & ~(uintptr_t)(PAGE - 1);
+    if (end <= first || madvise((void *)first, end - first, MADV_DONTNEED) != 0) {
+        return 0;
+    }
+    return end - first;
+}
+
+/* The large free blocks. Under the mutex. */
+static size_t give_back_blocks(void)
+{
+    size_t bytes = 0;
+    struct app_block block = {0, 0, 0, 0, 0};
+    while (app_next_block(heap, &block)) {
+        if (block.state == APP_BLOCK_FREE && block.size >= APP_TRIM_BLOCK) {
+            bytes += give_back((size_t)block.offset + EDGE, (size_t)block.offset + block.size - EDGE);
+        }
+    }
+    return bytes;
+}
+
+/* One pass; returns the bytes given back, pages that were not in memory included. */
+static size_t give_back_free(void)
+{
+    const int before = errno;
+    const sig_atomic_t held = mine.holds;
+    (void)lock();
+    const int64_t start = now_ns();
+    mine.holds = 1; /* nothing may change meanwhile */
+    atomic_store(&freed_bytes, 0);
+#ifdef APP_CACHES
+    while (app_depot_yield(heap)) { /* what threads share keeps the free blocks around it apart */
+    }
+#endif
+    size_t bytes = give_back_blocks();
+#if defined(APP_TOP_AT) && defined(APP_HIGH_AT)
+    bytes += give_back((size_t)app_load4(heap, APP_TOP_AT) + EDGE, app_load4(heap, APP_HIGH_AT));
+#endif
+    const int64_t end = now_ns();
+    atomic_store(&pass_took_ns, end - start);
+    atomic_store(&last_pass_ns, end);
+    mine.holds = held;
+    unlock();
+    errno = before;
+    return bytes;
+}
+
+/* A pass, unless another thread begins one or the last one is not long enough ago. */
+static COLD void give_back_after(int64_t times, int64_t least)
+{
+    int64_t last = atomic_load(&last_pass_ns);
+    const int64_t rest = times * atomic_load(&pass_took_ns);
+    const int64_t now = now_ns();
+    if (now - last >= (rest > least ? rest : least) && atomic_compare_exchange_strong(&last_pass_ns, &last, now)) {
+        (void)give_back_free();
+    }
+}
+
+/* After a free of that many bytes that went to the heap. */
+static inline void note_freed(size_t bytes)
+{
+    if (APP_TRIM_BYTES != 0 &&
+        atomic_fetch_add_explicit(&freed_bytes, bytes, memory_order_relaxed) + bytes >= APP_TRIM_BYTES) {
+        give_back_after(REST, LEAST_REST_NS);
+    }
+}
+
+/* At a thread's end, when its cache was given back. */
+static void end_freeing(void)
+{
+    size_t most = APP_TRIM_BYTES;
+#ifdef APP_HIGH_AT
+    if (most < app_load4(heap, APP_HIGH_AT) / END_SHARE) {
+        most = app_load4(heap, APP_HIGH_AT) / END_SHARE;
+    }
+#endif
+    if (APP_TRIM_BYTES != 0 && atomic_load(&freed_bytes) >= most) {
+        give_back_after(0, 0);
+    }
+}
+
 /* ---- threads ------------------------------------------------------------------------------------------------------
  */
 
@@ -200,10 +320,12 @@ static void thread_ends(void *thread)
     free_deferred();
 #ifdef APP_CACHES
     static unsigned char nowhere;
+    atomic_fetch_add(&freed_bytes, app_cached_bytes(heap));
     app_release_thread(heap);
     mine.cache.heap = (struct app_heap *)(void *)&nowhere;
     mine.next_state = BEYOND;
 #endif
+    end_freeing();
     (void)lock();
     forget(thread);
     unlock();
