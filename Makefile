@@ -91,7 +91,7 @@ demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
 test: setup
 	@room=$$(df --output=avail /dev/shm 2> /dev/null | tail -1); \
 	if [ "$${room:-0}" -gt 4000000 ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts; then \
-		export TMPDIR=$$(mktemp -d /dev/shm/heapwright-XXXXXX) && trap 'rm -rf "$$TMPDIR"' EXIT; \
+		export TMPDIR=$$(mktemp -d /dev/shm/heapwright-XXXXXX) && chmod 755 $$TMPDIR && trap 'rm -rf "$$TMPDIR"' EXIT; \
 	fi; \
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 

@@ -149,7 +149,7 @@ def test_calls_in_words_of_their_own_are_read_with_the_patterns_that_import_prop
     result = hw.diagnose(path)
     assert (result.kind, result.finding.confidence) == ("leak", "likely")
     assert "60 objects of 72 B from topic" in result.sentence
-    assert any("--pattern 'alloc=take {site} {address} {size}'" in note for note in result.notes)
+    assert any("with the patterns 'alloc=take {site} {address} {size}'" in note for note in result.notes)
 
 
 def test_a_file_that_is_absent_or_of_packets_is_an_error(tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "front",
         "short",
         "question",
+        "leaks",
+        "failures",
     ]
     assert explored["recipes"] == 6 + len(NAMES)
     assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)

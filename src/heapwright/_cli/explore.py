@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from heapwright._cli.current import current_data, is_file_of_heap, measure_current, print_current
 from heapwright._cli.options import (
     OBJECTIVES,
     ByteList,
@@ -162,7 +161,9 @@ def command(
     from heapwright._studies.by_load import picks_by_load
 
     settings = _settings(options, tolerance, long_run)
-    own = _own_heap(settings)
+    from heapwright._cli.current import current_data, measure_current, own_heap, print_current
+
+    own = own_heap(settings)
     requested = api.Options(command=command_line(), **settings)
     recordings = read_traces(traces)
     if regions is not None:
@@ -205,12 +206,6 @@ def command(
     facts |= {} if own is None else current_data(own, needs)
     placed = {} if pick is None else {"regions": pick_data(pick)}
     print_json({**dataclasses.asdict(done), **head, **facts, **loads, **placed})
-
-
-def _own_heap(settings: dict[str, Any]) -> str | None:
-    """The current allocator if it is none of the references, taken out of the settings."""
-    current = settings.get("current")
-    return str(settings.pop("current")) if current is not None and is_file_of_heap(current) else None
 
 
 def _settings(options: dict[str, Any], tolerance: float | None, long_run: int) -> dict[str, Any]:

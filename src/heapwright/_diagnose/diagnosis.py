@@ -136,8 +136,8 @@ def _of_import(path: Path, lines: list[str], form: Format | None, patterns: list
         if text or text.failures:  # lines with readings, some of which look like calls
             return _of_text(path, lines, context.losses)
         raise
-    read = " ".join(f"--pattern '{text}'" for text in patterns)
-    return found._replace(notes=(*found.notes, f"read as import does with {read}")) if patterns else found
+    read = " and ".join(f"'{text}'" for text in patterns)
+    return found._replace(notes=(*found.notes, f"read with the patterns {read}")) if patterns else found
 
 
 def _logs_in(lines: list[str], form: Format | None) -> list[CallLog]:

@@ -12,6 +12,8 @@ from heapwright._generate.program import as_unsigned, equal, negated, substitute
 from heapwright._generate.residual import Residual, Specialisation
 from heapwright._generate.syntax import replace
 
+PROVED = ("fixed_pop", "fixed_carve")
+"""Functions that keep their names because each has a contract of its own, which is proved (docs/proofs.md)."""
 BRIEF = 2
 """Statements of a function that may stand on a frequent path though it is called rarely."""
 MOST_STATEMENTS = 24
@@ -63,7 +65,7 @@ def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Cal
 def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]]) -> bool:
     """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
     rare = "COLD" in callee.function.storage and not _is_brief(callee)
-    if callee.entry or callee is caller or rare or callee.function.asks:
+    if callee.entry or callee is caller or rare or callee.function.asks or callee.function.name in PROVED:
         return False
     only = callee.left.body if len(callee.left.body) == 1 else []
     if any(isinstance(part, c.Conditional) for part in c.all_expressions(only)):

@@ -47,7 +47,7 @@ def has_contracts(recipe: Recipe) -> bool:
 
 def with_contracts(source: str) -> str:
     """The text of app_heap.c with a contract before each function that init, malloc and free call, or are."""
-    first = source.index("struct app_heap *app_init(void *arena, size_t bytes)\n{")
+    first = min(_place(source, name) for kind, name, _ in _sections() if kind == "contract")
     source = source[:first] + _sections()[0][2] + source[first:]
     for kind, name, text in _sections():
         if kind == "contract":
@@ -67,10 +67,16 @@ def _written_out(contract: str) -> str:
     return re.sub(r"  ensures app_sound\((.*?)\);\n", each, contract)
 
 
+def _place(source: str, name: str) -> int:
+    """Where the function's definition begins; the end where there is none."""
+    match = re.search(rf"^[\w ]+\**app_{name}\([^;]*?\)\n\{{", source, re.MULTILINE)
+    return len(source) if match is None else match.start()
+
+
 def _before_function(source: str, name: str, text: str) -> str:
     """The source with `text` before the function's definition, where there is one."""
-    match = re.search(rf"^[\w ]+\**app_{name}\([^;]*?\)\n\{{", source, re.MULTILINE)
-    return source if match is None else source[: match.start()] + text + source[match.start() :]
+    place = _place(source, name)
+    return source if place == len(source) else source[:place] + text + source[place:]
 
 
 def functions_with_contracts(source: str) -> list[str]:
