@@ -52,7 +52,7 @@ VALUES = {
     "general.most_bins": {0, "some"},
     "general.bin_by": {"block", "payload"},
     "general.max_block": {0, "some"},
-    "general.round_to": {"unit", "power-of-two"},
+    "general.round_to": {"unit", "power-of-two", "bin"},
     "general.free_list": {"double", "single", "implicit", "tree"},
     "general.order": {"lifo", "fifo", "address", "size"},
     "general.bins": {"none", "exact", "lea", "two-level", "half-fit", "power-of-two"},

@@ -75,6 +75,7 @@ def test_other_pools(pool: Pool, words: str) -> None:
         ({"most_bins": 9}, ", at most 9 bins"),
         ({"bin_by": "payload"}, ", bins by payload"),
         ({"round_to": "power-of-two"}, ", powers of two"),
+        ({"round_to": "bin"}, ", rounded to bin"),
         ({"header": 8}, ", header 8"),
         ({"trailer": 4}, ", trailer 4"),
         ({"min_block": 32}, ", min block 32"),

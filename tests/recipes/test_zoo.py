@@ -36,6 +36,8 @@ NAMES = [
     "drr-proposed",
     "easyport-proposed",
     "enea-ose",
+    "espressif-tlsf",
+    "espressif-tlsf-large",
     "exact-bins",
     "fast",
     "first-fit-fast-free",

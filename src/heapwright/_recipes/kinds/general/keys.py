@@ -114,8 +114,9 @@ class GeneralKeys(BasePool):
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
     unit: int = field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
-    round_to: Literal["unit", "power-of-two"] = field(
-        default="unit", description="sizes of the blocks that are handed out"
+    round_to: Literal["unit", "power-of-two", "bin"] = field(
+        default="unit",
+        description="sizes of the blocks that are handed out; bin: the least of the bin that a malloc is rounded up to",
     )
     region: int = field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
