@@ -72,7 +72,7 @@ VALUES = {
     "general.merge_until": {"end", "enough"},
     "general.top": {"last", "bump", "list", "extend"},
     "general.grow_least": {0, "some"},
-    "general.resize": {"in-place", "both-sides", "keep", "keep-half", "move"},
+    "general.resize": {"in-place", "both-sides", "keep", "keep-half", "trim", "move"},
     "general.coalesce_from": {0, "some"},
     "general.min_block": {0, "some"},
     "general.unit": {0, "some"},

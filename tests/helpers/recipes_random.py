@@ -246,7 +246,7 @@ def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")
-    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "move"]))
+    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "trim", "move"]))
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:

@@ -70,6 +70,7 @@ def test_other_pools(pool: Pool, words: str) -> None:
         ({"top": "bump"}, ", top bump"),
         ({"grow_least": 64}, ", grow at least 64 B"),
         ({"resize": "move"}, ", resize move"),
+        ({"resize": "trim"}, ", resize trim"),
         ({"large_order": "size"}, ", large bins size"),
         ({"unsorted": True}, ", unsorted queue"),
         ({"most_bins": 9}, ", at most 9 bins"),

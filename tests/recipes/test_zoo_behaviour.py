@@ -45,7 +45,7 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc g 70     refused |0:24:e|24:48:d|72:32:c|104:64:.|168:32:.|
         malloc h 10     |0:24:e|24:48:d|72:32:c|104:64:.|168:32:h|
     """),
-    # payloads of at least 12 bytes, 8 in front; a rest below 20 bytes stays with the block
+    # payloads of at least 12 bytes, 8 in front; a rest below 20 bytes stays with the block, unless a free one follows
     "lwip-mem": (208, """
         malloc a 10     |0:20:a|20:180:.|
         malloc b 40     |0:20:a|20:48:b|68:132:.|
@@ -59,6 +59,10 @@ TABLES: dict[str, tuple[int, str]] = {
         free c          |0:20:a|20:28:f|48:152:.|
         malloc g 144    |0:20:a|20:28:f|48:152:g|
         malloc h 1      refused |0:20:a|20:28:f|48:152:g|
+        realloc g 120   |0:20:a|20:28:f|48:128:g|176:24:.|
+        realloc g 115   |0:20:a|20:28:f|48:124:g|172:28:.|
+        realloc f 13    |0:20:a|20:28:f|48:124:g|172:28:.|
+        realloc a 13    |0:20:.|20:28:f|48:124:g|172:28:a|
     """),
     # the same with 12 bytes of header: what is split off has at least 24, so e's block stays whole
     "lwip-mem-large": (212, """

@@ -40,6 +40,7 @@ RESIZES = {
     "keep": lib.HW_RESIZE_KEEP,
     "keep-half": lib.HW_RESIZE_KEEP_HALF,
     "move": lib.HW_RESIZE_MOVE,
+    "trim": lib.HW_RESIZE_TRIM,
 }
 
 
