@@ -60,7 +60,7 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     return bin_of(g, size - 1u) + 1u; /* behind the last that begins below this size */
 }
 
-/* The size up to which a request of this one is rounded: the smallest that its bin holds, see bin_above(). */
+/* The size up to which a request of this one is rounded: the smallest of a bin that is as large. */
 HW_HOT uint32_t bin_filled(const struct hw_general *g, uint32_t size)
 {
     if (is_linear(g, size)) {
