@@ -103,7 +103,7 @@ LEAST = {"lwip-mem": 1, "espressif-tlsf": 6}
 
 
 def at_hand() -> list[str]:
-    """Rows whose originals a package carries, or $HEAPWRIGHT_TREES has: no machine can be asked for the others."""
+    """Rows whose originals a package carries, or $HEAPWRIGHT_TREES has: CI lacks the others."""
     try:
         originals.espressif_tlsf()
     except originals.MissingError:
