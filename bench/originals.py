@@ -26,6 +26,14 @@ class MissingError(Exception):
         super().__init__(f"{what} cannot be had: {why}")
 
 
+def tree(name: str) -> Path:
+    """A folder of sources that no package carries, in the folder that $HEAPWRIGHT_TREES names."""
+    result = Path(os.environ.get("HEAPWRIGHT_TREES") or CACHE) / name
+    if not result.is_dir():
+        raise MissingError(f"{name}", "no package carries it; put its sources into $HEAPWRIGHT_TREES")
+    return result
+
+
 def crate(name: str, version: str, path: str) -> Path:
     """A folder of a crate."""
     home = CACHE / "cargo"
@@ -73,6 +81,11 @@ def systemview() -> Path:
 def tlsf() -> Path:
     """The folder of Matthew Conte's TLSF: 3.0 with one test added, the nearest to 3.1 that a package carries."""
     return debian("zynaddsubfx", "bookworm", "tlsf")
+
+
+def espressif_tlsf() -> Path:
+    """The folder of the TLSF of ESP-IDF, github.com/espressif/tlsf at ba64d198a845."""
+    return tree("espressif-tlsf")
 
 
 def lea() -> Path:

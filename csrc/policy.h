@@ -52,7 +52,8 @@ enum {
     HW_RESIZE_BOTH_SIDES = 1,
     HW_RESIZE_KEEP = 2,
     HW_RESIZE_MOVE = 3,
-    HW_RESIZE_KEEP_HALF = 4
+    HW_RESIZE_KEEP_HALF = 4,
+    HW_RESIZE_TRIM = 5
 };
 
 /* the heap: what makes it safe for several threads */
@@ -155,6 +156,7 @@ struct hw_general {
     uint32_t bin_last;        /* 1: the last bin holds all larger blocks, too */
     uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
+    uint32_t bin_fill;        /* 1: such a request gets all bytes of the smallest block of its bin */
     uint32_t bin_unmark;      /* derived: 1: a bin is unmarked when it becomes empty; 0: when a search finds it so */
     uint32_t victim_up_to;    /* largest request carved from the last remainder; 0: there is none */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */

@@ -96,7 +96,8 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
         return payload_within(g, load4(h, g->limit_at) - load4(h, g->facing_at));
     }
     uint32_t from = load4(h, g->top_at);
-    if (g->top == HW_TOP_EXTEND && g->coalesce != HW_LAZY) {
+    if (g->top == HW_TOP_EXTEND && g->coalesce != HW_LAZY && g->fit != HW_EXACT) {
+        /* an exact fit leaves out a last block that is larger */
         const uint32_t last = last_free(g, h, looks);
         from = last ? last : from;
     }

@@ -58,8 +58,11 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
                 return take(g, h, found, size);
             }
         }
+        if (g->bin_fill) {
+            size = bin_filled(g, size);
+        }
         if (g->bin_round_up) {
-            found = search_above(g, h, bin_above(g, size), size);
+            found = search_above(g, h, bin_rounded_up_to(g, size), size);
             return found.before ? take(g, h, found, size) : reuse_top(g, h, size);
         }
         found = bins_search(g, h, size);

@@ -60,6 +60,24 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     return bin_of(g, size - 1u) + 1u; /* behind the last that begins below this size */
 }
 
+/* The size up to which a request of this one is rounded: the smallest of a bin that is as large. */
+HW_HOT uint32_t bin_filled(const struct hw_general *g, uint32_t size)
+{
+    if (is_linear(g, size)) {
+        return size;
+    }
+    const uint32_t key = size - g->bin_less;
+    const uint32_t least = ((uint32_t)1 << (highest_bit(key) - g->bin_steps_log2)) - 1u;
+    const uint32_t unit = ((uint32_t)1 << g->unit_shift) - 1u;
+    return (((key + least) & ~least) + g->bin_less + unit) & ~unit;
+}
+
+/* The bin that a request is rounded up to; one that is as large as its bin's blocks has that. */
+HW_HOT uint32_t bin_rounded_up_to(const struct hw_general *g, uint32_t size)
+{
+    return g->bin_fill ? bin_of(g, size) : bin_above(g, size);
+}
+
 /* The smallest size whose bin this is. */
 static inline uint32_t bin_start(const struct hw_general *g, uint32_t bin)
 {

@@ -99,6 +99,19 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
     }
 }
 
+/* Gives back what the used block b, whose word has been read, has beyond `size`, or to a free block behind, however
+ * little it is. */
+static inline void trim_joined(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t size)
+{
+    if (g->resize == HW_RESIZE_TRIM && word_size(g, word) > size) {
+        const uint32_t behind = free_behind(g, h, b + word_size(g, word));
+        if (behind) {
+            absorb_behind(g, h, b, word, behind);
+        }
+    }
+    trim_block(g, h, b, size);
+}
+
 /* Lets the used block b, of `size` bytes, slide down into the free block ahead, of `ahead` bytes. */
 static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t ahead)
 {
@@ -137,8 +150,11 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     }
     const uint32_t need = block_size_for(g, n);
     if (need <= size) {
-        trim_block(g, h, b, need);
+        trim_joined(g, h, b, word, need);
         return b;
+    }
+    if (g->resize == HW_RESIZE_TRIM) {
+        return 0;
     }
     const uint32_t end = b + size;
     uint32_t gained = 0;

@@ -85,6 +85,7 @@ class _Lib:
     HW_RESIZE_KEEP: Final[int]
     HW_RESIZE_MOVE: Final[int]
     HW_RESIZE_KEEP_HALF: Final[int]
+    HW_RESIZE_TRIM: Final[int]
     HW_FLUSH_BEFORE_REFUSING: Final[int]
     HW_FLUSH_OVER_LIMIT: Final[int]
     HW_FLUSH_BEFORE_GROWING: Final[int]

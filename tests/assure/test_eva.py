@@ -29,10 +29,10 @@ EVERYWHERE = {
     ("store4", "write"),
     ("copy_payload", "read"),
     ("copy_payload", "write"),
-    ("copy4", "read"),
-    ("copy4", "write"),
+    ("copy16", "read"),
+    ("copy16", "write"),
     ("clear_payload", "write"),
-    ("clear4", "write"),
+    ("clear16", "write"),
 }
 ALARMS = {
     "first-fit-fast-free": EVERYWHERE,

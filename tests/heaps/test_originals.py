@@ -8,6 +8,7 @@ it did was recorded: original_addresses.py.
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -25,6 +26,7 @@ from run_length import by_turns
 from tool_requirements import programs_of_32_bits
 
 import heapwright as hw
+from heapwright._heaps.foreign.adapter import ready_made
 from heapwright._heaps.foreign.heap import ForeignHeap, addresses
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
@@ -45,6 +47,17 @@ class Original(NamedTuple):
     most: int = 1 << 30
     moves: bool = False
     """Whether a realloc is reported as a malloc and a free."""
+    refuses: bool = True
+    """Whether arenas that refuse requests are compared, too."""
+    unlike: tuple[str, ...] = ()
+    """Traces on which it does what the row's page says that the row leaves out."""
+    octave: int = 0
+    """Bytes that the original's lists have less for each octave that its arena lies below that of `most`."""
+
+    def lists(self, arena: int) -> int:
+        """Bytes that the row's lists have more in an arena of the row."""
+        more = self.octave * (self.most.bit_length() - arena.bit_length())
+        return self.octave * (self.most.bit_length() - (arena - more).bit_length())
 
 
 def newlib(suite: str) -> Callable[[], Path]:
@@ -61,10 +74,16 @@ LWIP_LARGE = 64_000
 """MEM_SIZE from which on lwIP's indices take 4 bytes."""
 
 ORIGINALS = {
-    "freertos-heap2": Original("freertos-heap2", originals.freertos, 24, 16),
-    "freertos-heap4": Original("freertos-heap4", originals.freertos, 24, 16),
-    "half-fit": Original("o1heap", originals.o1heap, -16, 0),
-    "lea-2.7.2": Original(str(LEA), originals.lea, 840, 820, moves=True),
+    "espressif-tlsf": Original(
+        "espressif-tlsf", originals.espressif_tlsf, 0, 0, least=1 << 14, most=(1 << 18) - 4, octave=68
+    ),
+    "espressif-tlsf-large": Original(
+        "espressif-tlsf", originals.espressif_tlsf, 0, 0, least=1 << 18, most=(1 << 25) - 4, octave=132
+    ),
+    "freertos-heap2": Original("freertos-heap2", originals.freertos, 24, 16, moves=True),
+    "freertos-heap4": Original("freertos-heap4", originals.freertos, 24, 16, moves=True),
+    "half-fit": Original("o1heap", originals.o1heap, -16, 0, moves=True),
+    "lea-2.7.2": Original(str(LEA), originals.lea, 840, 820, moves=True, refuses=False, unlike=("stunnel_b",)),
     "lwip-mem": Original("lwip-mem", lwip, 20, 12, most=LWIP_LARGE),
     "lwip-mem-large": Original("lwip-mem", lwip, 20, 8, least=LWIP_LARGE),
     "newlib-nano": Original("newlib-nano", newlib("trixie"), 24, 24),
@@ -72,6 +91,45 @@ ORIGINALS = {
     "tlsf": Original("tlsf", originals.tlsf, 0, 0),
     "umm-malloc": Original("umm-malloc", originals.umm_malloc, 20, 16, most=262_136),
 }
+
+
+REAL = (
+    *(f"heap/{stem}" for stem in ("rec_lighttpd", "rec_sqlite", "rec_tcpdump", "wee_ffmpeg", "wee_find")),
+    *(f"pairs/{stem}" for stem in ("duk_b", "ngircd_b", "mujs_b", "privoxy_a", "snmpd_a", "stunnel_b")),
+)
+"""Traces of programs that resize blocks, large ones and small ones."""
+LEAST = {"lwip-mem": 1, "espressif-tlsf": 6}
+"""Traces of these that a row serves in an arena that it is for, if not three."""
+
+
+def at_hand() -> list[str]:
+    """Rows whose originals a package carries, or $HEAPWRIGHT_TREES has: CI lacks the others."""
+    try:
+        originals.espressif_tlsf()
+    except originals.MissingError:
+        return [name for name, original in ORIGINALS.items() if original.sources is not originals.espressif_tlsf]
+    return list(ORIGINALS)
+
+
+def resizing(scale: int) -> Trace:
+    """3,000 calls, a third of them reallocs, half of these to a little less; sizes are multiples of `scale` bytes."""
+    draw, live, calls = random.Random(1), dict[int, int](), list[tuple[int, int, int]]()
+    for number in range(3000):
+        size = draw.randint(1, draw.choice([64, 300, 1200]))
+        roll = draw.random()
+        if live and roll < 1 / 3:
+            object_ = draw.choice(list(live))
+            live[object_] = max(1, live[object_] - draw.randint(1, 30)) if draw.random() < 0.5 else size
+            calls.append((REALLOC, object_, live[object_] * scale))
+        elif live and roll < 1 / 3 + len(live) / 200:
+            object_ = draw.choice(list(live))
+            del live[object_]
+            calls.append((FREE, object_, 0))
+        else:
+            live[number] = size
+            calls.append((MALLOC, number, size * scale))
+    op, id_, sizes = np.array(calls).T
+    return Trace.from_columns(op=op, id=id_, size=sizes, name=f"resizing by {scale}")
 
 
 def moving(whole: Trace) -> Trace:
@@ -104,34 +162,40 @@ def compare(name: str, traces: list[Trace]) -> int:
     theirs = built(f"{original.adapter}={fetched(original.sources)}")
     ours = row_heap(recipe)
     compared = 0
-    for trace in map(moving, traces) if original.moves else traces:
+    alike = [trace for trace in traces if trace.name not in original.unlike]
+    for trace in map(moving, alike) if original.moves else alike:
         smallest = fit(trace, recipe)
         if smallest is None or not original.least < smallest <= original.most:
             continue
         serving = by_turns((smallest, smallest * 5 // 4 // 16 * 16, 2 * smallest), compared)
-        for arena in (smallest - 32, *serving):
+        for arena in (*[smallest - 32] * original.refuses, *serving):
             if original.least < arena <= original.most:
                 mine = addresses(trace, ours, arena)
-                its = addresses(trace, theirs, arena - original.more)
+                lists = original.lists(arena)
+                its = addresses(trace, theirs, arena - original.more - lists)
                 apart = mine - its
                 assert ((mine >= 0) == (its >= 0)).all(), (name, trace.name, arena)
-                assert (apart[mine >= 0] == original.apart).all(), (name, trace.name, arena)
+                assert (apart[mine >= 0] == original.apart + lists).all(), (name, trace.name, arena)
         assert np.count_nonzero(its >= 0) > 100
         compared += 1
     return compared
 
 
-@pytest.mark.parametrize("name", ORIGINALS)
+@pytest.mark.parametrize("name", at_hand())
 def test_objects_of_the_examples_lie_where_the_original_puts_them(name: str) -> None:
-    assert compare(name, list(examples().values())) >= 2
+    assert compare(name, list(examples().values())) >= 1
 
 
-@pytest.mark.parametrize("name", ORIGINALS)
+@pytest.mark.parametrize("name", at_hand())
 def test_objects_of_real_traces_lie_where_the_original_puts_them(name: str, shared_data: Path) -> None:
-    traces = [
-        Trace.read(shared_data / "heap" / f"{stem}.parquet") for stem in ("rec_lighttpd", "rec_tcpdump", "wee_find")
-    ]
-    assert compare(name, traces) >= 1
+    """ESP-IDF's on ten traces in all: six and four of these, and three and one of the examples."""
+    assert compare(name, [Trace.read(shared_data / f"{stem}.parquet") for stem in REAL]) >= LEAST.get(name, 3)
+
+
+@pytest.mark.parametrize("name", [name for name in at_hand() if not ORIGINALS[name].moves])
+def test_objects_that_are_resized_lie_where_the_original_puts_them(name: str) -> None:
+    """Without the original's way to shrink lwip-mem differs from the third realloc on."""
+    assert compare(name, [resizing(16 if name.endswith("-large") else 1)]) == 1
 
 
 @pytest.mark.parametrize("name", sorted({line.heap for line in recorded() if line.digest}))
@@ -158,6 +222,13 @@ def test_the_zoo_says_of_each_row_what_is_tried_here() -> None:
     by_address = {*ORIGINALS, *(line.heap for line in recorded() if line.digest)}
     assert {name for name, how in said.items() if how == "address"} == by_address
     assert {name for name, how in said.items() if how == "footprint"} == set(BY_FOOTPRINT)
+
+
+def test_the_zoo_says_which_calls_are_tried_here() -> None:
+    """A realloc where the original has one and it is not tried as a malloc and a free; no aligned calls."""
+    for name, original in ORIGINALS.items():
+        resizes = not original.moves and ready_made(original.adapter).realloc != ""
+        assert facts(zoo.load(name)).verified_calls == ("malloc", "free", *["realloc"] * resizes), name
 
 
 def test_the_original_of_half_fit_ends_the_program_at_a_wrong_free() -> None:

@@ -246,13 +246,15 @@ def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
     _maybe(rng, 0.3, general, "remainder", "filed")
     _maybe(rng, 0.3, general, "merged", "in-place")
     _maybe(rng, 0.3, general, "merge_until", "enough")
-    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "move"]))
+    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "trim", "move"]))
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:
         general["bins"] = rng.choice(["exact", "exact", "lea", "two-level", "half-fit", "power-of-two"])
         _maybe(rng, 0.3, general, "linear_up_to", rng.choice([0, 64, 128, 1024]))
         _maybe(rng, 0.5, general, "bins_per_octave", rng.choice([1, 2, 4, 8, 16, 32]))
+        if general["bins"] in ("two-level", "half-fit") and general["top"] == "list":
+            _maybe(rng, 0.5, general, "round_to", "bin")
         _maybe(rng, 0.3, general, "close_bins", rng.randint(1, 5))
         _maybe(rng, 0.3, general, "bin_by", "payload")
         _maybe(rng, 0.3, general, "large_order", rng.choice(["lifo", "fifo", "address", "size"]))

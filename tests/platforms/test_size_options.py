@@ -97,7 +97,8 @@ def test_a_log_or_an_allocator_of_one_system_names_it() -> None:
     assert system("freertos-heap4@8") == "freertos"
     assert system("zephyr-sys-heap") == "zephyr"
     assert system("all-round", "esp-idf") == "esp-idf"
-    assert system("tlsf") is None, "ESP-IDF and LVGL both have it"
+    assert system("tlsf") is None, "LVGL has Conte's, as others do"
+    assert system("espressif-tlsf") == system("espressif-tlsf-large") == "esp-idf"
     assert system("all-round") is None
 
 
@@ -115,7 +116,7 @@ def test_a_log_or_an_allocator_of_one_system_names_it() -> None:
         ("openthread", "tlsf", "#define OPENTHREAD_CONFIG_HEAP_INTERNAL_SIZE "),
         ("newlib", "newlib-nano", "_Min_Heap_Size = "),
         ("picolibc", "tlsf", "-DAPP_ARENA_BYTES="),
-        ("esp-idf", "tlsf", "heap_caps_get_free_size() has to be "),
+        ("esp-idf", "espressif-tlsf", "heap_caps_get_free_size() has to be "),
     ],
 )
 def test_sizes_are_printed_under_the_options_that_people_set(platform: str, heap: str, expected: str) -> None:

@@ -353,6 +353,7 @@ def test_the_least_remainder_makes_a_block() -> None:
         ({"round_to": "power-of-two"}, "powers", 1, 0),
         ({"bins": "two-level"}, "bin_round_up", 1, 0),
         ({"bins": "two-level"}, "bin_unmark", 1, 0),
+        ({"bins": "two-level", "top": "list", "round_to": "bin"}, "bin_fill", 1, 0),
         ({"bins": "exact", "search_most": 3}, "bin_unmark", 0, 0),
         ({"bins": "lea", "unsorted": True}, "unsorted", 1, 0),
         ({"trailer": 3}, "overhead", 7, 4),

@@ -211,6 +211,7 @@ def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict
 
 
 BUMP = {"top": "bump", "boundary_tags": False}
+FILLED = {"round_to": "bin", "top": "list"}
 IN_TURN = {"search_from": "tried", "bins": "exact", "order": "fifo"}
 IMPLICIT = {"free_list": "implicit"}
 TREE = {"free_list": "tree"}
@@ -313,6 +314,10 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
     ({"bins": "exact", "linear_up_to": 4096, "most_bins": 1024}, None),
     ({"bins": "exact", "large_order": "size"}, None),
     ({"large_order": "size"}, '"large_order" "size" is the order of bins'),
+    ({**FILLED, "bins": "two-level"}, None),
+    ({**FILLED, "bins": "half-fit"}, None),
+    ({**FILLED, "bins": "exact"}, '"round_to" "bin" gives a malloc all of the bin'),
+    ({**FILLED, "bins": "two-level", "top": "last"}, '"round_to" "bin" gives a malloc all of the bin'),
     ({"bins": "lea", "unsorted": True}, None),
     ({"unsorted": True}, '"unsorted" needs'),
     ({"bins": "half-fit", "unsorted": True}, '"unsorted" needs'),

@@ -36,6 +36,8 @@ NAMES = [
     "drr-proposed",
     "easyport-proposed",
     "enea-ose",
+    "espressif-tlsf",
+    "espressif-tlsf-large",
     "exact-bins",
     "fast",
     "first-fit-fast-free",
@@ -389,5 +391,5 @@ def test_the_command_derives_special_pools(
 
 def test_every_allocator_has_a_measured_code_size() -> None:
     sizes = {recipe.name: facts(recipe).code_bytes for recipe in zoo.recipes()}
-    assert all(size is not None and 100 < size < 3500 for size in sizes.values()), sizes
+    assert all(size is not None and 50 < size < 3500 for size in sizes.values()), sizes
     assert facts(zoo.load("tlsf").model_copy(update={"align": 8})).code_bytes is None

@@ -45,7 +45,7 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc g 70     refused |0:24:e|24:48:d|72:32:c|104:64:.|168:32:.|
         malloc h 10     |0:24:e|24:48:d|72:32:c|104:64:.|168:32:h|
     """),
-    # payloads of at least 12 bytes, 8 in front; a rest below 20 bytes stays with the block
+    # payloads of at least 12 bytes, 8 in front; a rest below 20 bytes stays with the block, unless a free one follows
     "lwip-mem": (208, """
         malloc a 10     |0:20:a|20:180:.|
         malloc b 40     |0:20:a|20:48:b|68:132:.|
@@ -59,6 +59,10 @@ TABLES: dict[str, tuple[int, str]] = {
         free c          |0:20:a|20:28:f|48:152:.|
         malloc g 144    |0:20:a|20:28:f|48:152:g|
         malloc h 1      refused |0:20:a|20:28:f|48:152:g|
+        realloc g 120   |0:20:a|20:28:f|48:128:g|176:24:.|
+        realloc g 115   |0:20:a|20:28:f|48:124:g|172:28:.|
+        realloc f 13    |0:20:a|20:28:f|48:124:g|172:28:.|
+        realloc a 13    |0:20:.|20:28:f|48:124:g|172:28:a|
     """),
     # the same with 12 bytes of header: what is split off has at least 24, so e's block stays whole
     "lwip-mem-large": (212, """
@@ -117,6 +121,35 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc g 1024   |0:1004:e|1004:1028:g|2032:20:d|2052:504:f|2556:444:.|
         free d          |0:1004:e|1004:1028:g|2032:20:.|2052:504:f|2556:444:.|
         malloc h 16     |0:1004:e|1004:1028:g|2032:20:h|2052:504:f|2556:444:.|
+    """),
+    # 1000 bytes get the 1024 that they are rounded up to, so the hole serves them again; i's block stays whole
+    "espressif-tlsf": (3004, """
+        malloc a 1000   |0:1028:a|1028:1972:.|
+        malloc b 16     |0:1028:a|1028:20:b|1048:1952:.|
+        free a          |0:1028:.|1028:20:b|1048:1952:.|
+        malloc c 1000   |0:1028:c|1028:20:b|1048:1952:.|
+        malloc d 300    |0:1028:c|1028:20:b|1048:308:d|1356:1644:.|
+        malloc e 257    |0:1028:c|1028:20:b|1048:308:d|1356:276:e|1632:1368:.|
+        free c          |0:1028:.|1028:20:b|1048:308:d|1356:276:e|1632:1368:.|
+        malloc f 1030   |0:1028:.|1028:20:b|1048:308:d|1356:276:e|1632:1092:f|2724:276:.|
+        malloc g 960    |0:964:g|964:64:.|1028:20:b|1048:308:d|1356:276:e|1632:1092:f|2724:276:.|
+        malloc h 1000   refused |0:964:g|964:64:.|1028:20:b|1048:308:d|1356:276:e|1632:1092:f|2724:276:.|
+        free b          |0:964:g|964:84:.|1048:308:d|1356:276:e|1632:1092:f|2724:276:.|
+        malloc i 65     |0:964:g|964:84:i|1048:308:d|1356:276:e|1632:1092:f|2724:276:.|
+    """),
+    # twice as many lists an octave, so 1000 bytes get 1008; 113 are one more than the hole of b has
+    "espressif-tlsf-large": (3004, """
+        malloc a 1000   |0:1012:a|1012:1988:.|
+        malloc b 16     |0:1012:a|1012:20:b|1032:1968:.|
+        free a          |0:1012:.|1012:20:b|1032:1968:.|
+        malloc c 1005   |0:1012:c|1012:20:b|1032:1968:.|
+        malloc d 257    |0:1012:c|1012:20:b|1032:268:d|1300:1700:.|
+        free c          |0:1012:.|1012:20:b|1032:268:d|1300:1700:.|
+        malloc e 1009   |0:1012:.|1012:20:b|1032:268:d|1300:1028:e|2328:672:.|
+        malloc f 900    |0:916:f|916:96:.|1012:20:b|1032:268:d|1300:1028:e|2328:672:.|
+        free b          |0:916:f|916:116:.|1032:268:d|1300:1028:e|2328:672:.|
+        malloc g 113    |0:916:f|916:116:.|1032:268:d|1300:1028:e|2328:120:g|2448:552:.|
+        malloc h 112    |0:916:f|916:116:h|1032:268:d|1300:1028:e|2328:120:g|2448:552:.|
     """),
     # powers of two with 16 bytes in front; rests are multiples of 32
     "half-fit": (2064, """

@@ -86,6 +86,7 @@ def test_buddies_have_that_of_knuth() -> None:
         ("half-fit", "half fit: Ogasawara 1995; o1heap"),
         ("binary-buddy", "buddies: Knuth 2.5, ex. 41"),
         ("tlsf", "any fit"),
+        ("espressif-tlsf-large", "any fit"),
         ("all-round", "any fit"),
         ("victim-bins", "any fit"),  # the last remainder is one hole more
         ("small-lists", "any fit"),  # no request is of its last bin, whose blocks a bounded search may pass by

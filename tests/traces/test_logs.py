@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import zstandard
 from heap_logs import (
+    ESP_IDF,
     INTERPRETED,
     LOGS,
     LTTNG,
@@ -121,8 +122,16 @@ def test_every_format_has_a_log_here() -> None:
 def test_the_format_is_found_and_the_calls_are_those_of_the_log(name: str, tmp_path: Path) -> None:
     trace = imported(tmp_path, LOGS[name])
     assert trace.metadata["recorder"] == name
-    assert trace.metadata.get("allocator") == ("tlsf" if name == "esp-idf" else None)
+    assert trace.metadata.get("allocator") == ("espressif-tlsf" if name == "esp-idf" else None)
     assert calls(trace) == EXPECTED[name]
+
+
+def test_the_heap_of_esp_idf_is_that_of_its_arena(tmp_path: Path) -> None:
+    """A quarter more than what is live at once: 200,000 bytes are of the lists up to 256 KB, 220,000 beyond."""
+    for size, heap in ((200_000, "espressif-tlsf"), (220_000, "espressif-tlsf-large")):
+        trace = imported(tmp_path, ESP_IDF.replace("48 bytes", f"{size} bytes"))
+        assert trace.peak_live_bytes >= size
+        assert trace.metadata["allocator"] == heap
 
 
 @pytest.mark.parametrize(

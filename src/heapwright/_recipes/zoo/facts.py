@@ -33,13 +33,16 @@ class Facts(NamedTuple):
     is no recipe of the zoo."""
     verified_against: str | None
     """The original that it was compared with, and its version; None where there was none."""
+    verified_calls: tuple[str, ...]
+    """The calls that were compared, as malloc, free, realloc: a realloc that is not among them as a malloc and a free,
+    aligned ones not at all; empty where there was no original."""
 
     @property
     def verification(self) -> str:
         """The two above in words, empty for None."""
         words = {
-            "address": f"by address, against {self.verified_against}",
-            "footprint": f"by footprint, against {self.verified_against}",
+            "address": f"by address ({', '.join(self.verified_calls)}), against {self.verified_against}",
+            "footprint": f"by footprint ({', '.join(self.verified_calls)}), against {self.verified_against}",
             "text": "against the text only; the original was not run",
             "own": "our own design",
         }
@@ -59,8 +62,8 @@ def facts(recipe: Recipe) -> Facts:
     bounded = all(pool.is_bounded for pool in canonical.pools)
     smallest = min(size for _, size in blocks)
     growth, stable = _endurance().get(recipe.hash, (None, None))
-    verified, against = _verified().get(recipe.hash, (None, None))
-    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, stable, verified, against)
+    verified = _verified().get(recipe.hash, (None, None, ()))
+    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, stable, *verified)
 
 
 @cache
@@ -76,9 +79,10 @@ def _endurance() -> dict[str, tuple[float, bool]]:
 
 
 @cache
-def _verified() -> dict[str, tuple[str, str | None]]:
-    """Hash -> how the recipe of that name was verified, and against what."""
-    return {load(name).hash: (how, against or None) for name, how, against in _rows("verified.csv")}
+def _verified() -> dict[str, tuple[str, str | None, tuple[str, ...]]]:
+    """Hash -> how the recipe of that name was verified, against what, and with which calls."""
+    rows = _rows("verified.csv")
+    return {load(name).hash: (how, against or None, tuple(calls.split())) for name, how, against, calls in rows}
 
 
 def _rows(file: str) -> list[list[str]]:

@@ -231,9 +231,11 @@ class Reading:
         losses = [str(source.losses)] if source.losses.lines and not counted else []
         self.caveats = (*losses, *self.format.loses, *self.history.caveats)
         caveats = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
-        allocator = {"allocator": self.format.allocator} if self.format.allocator else {}
-        arena = {ARENA: str(self.history.arena)} if self.history.arena and self.history.failed else {}
-        self.metadata = {"recorder": self.format.name} | allocator | caveats | arena
+        arena = self.history.arena or self.history.peak_bytes * 5 // 4
+        names = [name for most, name in self.format.allocators if arena <= most]
+        allocator = {"allocator": names[0]} if names else {}
+        stated = {ARENA: str(self.history.arena)} if self.history.arena and self.history.failed else {}
+        self.metadata = {"recorder": self.format.name} | allocator | caveats | stated
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
 

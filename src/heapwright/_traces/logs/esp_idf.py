@@ -114,5 +114,5 @@ FORMAT = Format(
         "when a block was freed is not in the dump: its free stands where its address is used again, or at the end",
         "no times",
     ),
-    allocator="tlsf",  # since ESP-IDF 4.3
+    allocators=((1 << 18, "espressif-tlsf"), (1 << 32, "espressif-tlsf-large")),  # since ESP-IDF 4.3
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from heapwright._traces.logs.history import LogHistory
@@ -13,12 +13,12 @@ class Format(NamedTuple):
     """A format of logs.
 
     `matches` recognises it by the first bytes of a file, `read` reads the whole file. `loses` lists what the format
-    does not record, as phrases for a report. `allocator` is the reference allocator that writes such logs, if there is
-    only one.
+    does not record, as phrases for a report. `allocators` are the reference allocators that write such logs, each
+    with the largest arena in bytes for which it is that one; empty if others do, too.
     """
 
     name: str
     matches: Callable[[bytes], bool]
     read: Callable[[Source], LogHistory]
     loses: tuple[str, ...] = ()
-    allocator: str = ""
+    allocators: Sequence[tuple[int, str]] = ()

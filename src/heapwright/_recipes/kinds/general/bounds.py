@@ -8,11 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heapwright._recipes.geometry import round_up
-from heapwright._recipes.kinds.bounds import AccessBounds, BlockLoad, Thresholds, UnboundedError, WorstCase, width
+from heapwright._recipes.kinds.bounds import (
+    AccessBounds,
+    BlockLoad,
+    Thresholds,
+    UnboundedError,
+    WorstCase,
+    powers,
+    rounded,
+    width,
+)
 from heapwright._recipes.kinds.general.keys import GeneralKeys
+
+if TYPE_CHECKING:
+    from heapwright._recipes.kinds.bounds import Sizes
 
 _COVERED = 6
 """More loads for what is covered at both ends, which lists above ask for up to three times before the heap grows."""
@@ -155,6 +167,16 @@ def _first_of_last_bin(general: Any) -> int:
 def step_of(octave: int, step: int, steps_log2: int) -> int:
     """Where a step of an octave begins, beyond `bin_less`, where bins divide each into 2^`steps_log2`."""
     return (1 << octave) + (step << octave >> steps_log2)
+
+
+def filled(blocks: Sizes, general: Any) -> Sizes:
+    """Blocks rounded up to the smallest of a bin: `bin_filled` of csrc/general/freelist.h."""
+    import numpy as np
+
+    keys = np.maximum(blocks - general.bin_less, 1)
+    steps = np.maximum(powers(keys + 1) >> 1 + general.bin_steps_log2, 1)
+    unit = 1 << general.unit_shift
+    return np.where(keys < general.bin_linear, blocks, rounded(rounded(keys, steps) + general.bin_less, unit))
 
 
 def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: bool) -> Iterator[WorstCase]:

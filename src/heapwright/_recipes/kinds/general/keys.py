@@ -106,16 +106,18 @@ class GeneralKeys(BasePool):
         description="memory never used: taken last, taken last and never given back (until short), or a free block",
     )
     grow_least: int = field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
-    resize: Literal["in-place", "both-sides", "keep", "keep-half", "move"] = field(
+    resize: Literal["in-place", "both-sides", "keep", "keep-half", "trim", "move"] = field(
         default="in-place",
-        description="realloc resizes where it can; slides down, too; keeps what fits (and fills half); always moves",
+        description="realloc resizes where it can; slides down, too; keeps what fits (and fills half); only shrinks; "
+        "always moves",
     )
     min_block: int = field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
     unit: int = field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
-    round_to: Literal["unit", "power-of-two"] = field(
-        default="unit", description="sizes of the blocks that are handed out"
+    round_to: Literal["unit", "power-of-two", "bin"] = field(
+        default="unit",
+        description="sizes of the blocks that are handed out; bin: the least of the bin that a malloc is rounded up to",
     )
     region: int = field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 

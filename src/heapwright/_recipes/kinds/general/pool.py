@@ -40,6 +40,7 @@ RESIZES = {
     "keep": lib.HW_RESIZE_KEEP,
     "keep-half": lib.HW_RESIZE_KEEP_HALF,
     "move": lib.HW_RESIZE_MOVE,
+    "trim": lib.HW_RESIZE_TRIM,
 }
 
 
@@ -138,6 +139,7 @@ class General(GeneralKeys):
             (self.most_bins, f"at most {self.most_bins} bins"),
             (self.bin_by == "payload", "bins by payload"),
             (self.round_to == "power-of-two", "powers of two"),
+            (self.round_to == "bin", "rounded to bin"),
         )
         numbers = ("header", "trailer", "min_block", "max_block", "unit", "region")
         changed = (key for key in numbers if getattr(self, key) != type(self).model_fields[key].default)
@@ -320,6 +322,7 @@ class General(GeneralKeys):
             "grow_least": round_up(self.grow_least, self.unit),
             "resize": RESIZES[self.resize],
             "bin_round_up": int(self.rounds_up),
+            "bin_fill": int(self.round_to == "bin"),
             "bin_unmark": int(self.rounds_up),
             "victim_up_to": self.victim_up_to,
             "close_bins": self.close_bins,
@@ -414,7 +417,8 @@ class General(GeneralKeys):
         smallest = int(laid_out.general.min_block)
         if laid_out.general.powers:
             smallest = 1 << (smallest - 1).bit_length()
-        return self.least_blocks(laid_out, sizes), smallest
+        blocks = self.least_blocks(laid_out, sizes)
+        return bounds.filled(blocks, laid_out.general) if laid_out.general.bin_fill else blocks, smallest
 
     # ---- what the C struct says
 
@@ -512,7 +516,7 @@ class General(GeneralKeys):
         return super().serves(align)
 
     def wasted(self, values: Mapping[str, Any]) -> int | None:
-        if values["split"] != 1 or values["powers"]:
+        if values["split"] != 1 or values["powers"] or values["bin_fill"]:
             return None
         return int((1 << values["unit_shift"]) + values["min_block"] + values["split_least"])
 

@@ -20,10 +20,15 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
     yield from _top_contradictions(pool, pools)
     if pool.grows_down:
         yield from _far_contradictions(pool, pools, geometry, index)
+    listed = not all(above.owns_blocks for above in pools[:index])
     if pool.bins != "none":
-        listed = not all(above.owns_blocks for above in pools[:index])
         least = pool.smallest_cached_block(geometry) if listed else pool.smallest_block(geometry)
         yield from _bin_contradictions(pool, geometry, least)
+    if pool.round_to == "bin" and (not pool.rounds_up or pool.top != "list" or listed):
+        yield (
+            '"round_to" "bin" gives a malloc all of the bin that it is rounded up to; it needs "bins" "two-level" or '
+            '"half-fit", "top" "list" and no quick pool above; valid otherwise: unit, power-of-two'
+        )
     yield from _queue_contradictions(pool)
     yield from _victim_contradictions(pool)
     yield from _header_contradictions(pool, geometry)
