@@ -22,7 +22,8 @@ STATISTICS = ["used", "used_blocks", "unused", "largest_free", "peak", "refused"
 
 LOOPS = """
 all-round 7 0, best-fit-fast-free 1 0, best-fit-slow-free 1 1, binary-buddy 3 2, contiki-mmem 1 3,
-contiki-ng-heapmem 2 0, drr-proposed 3 0, easyport-proposed 3 0, enea-ose 1 0, espressif-tlsf-large 1 0, espressif-tlsf 1 0, exact-bins 2 0, fast 7 0,
+contiki-ng-heapmem 2 0, drr-proposed 3 0, easyport-proposed 3 0, enea-ose 1 0, espressif-tlsf-large 1 0,
+espressif-tlsf 1 0, exact-bins 2 0, fast 7 0,
 first-fit-fast-free 1 0, first-fit-slow-free 1 1, fixed-pool 0 0, freertos-heap2 2 1, freertos-heap4 1 1, half-fit 0 0,
 heaplib 1 1, kingsley 1 0, lea-2.7.2-128 6 0, lea-2.7.2 6 0, linux-pow2-page 2 1, lwip-mem-large 2 0, lwip-mem 2 0,
 mantisos 1 1, memmgr 2 1, nano-qplus 1 1, newlib-nano-2020 1 1, newlib-nano 3 1, small-lists 4 0, small 2 0,
