@@ -216,3 +216,26 @@ def test_numbers_without_a_name_are_taken_as_memory_and_it_is_said(
     result = hw.diagnose(path)
     assert (result.kind, result.finding.confidence) == (kind, "inconclusive")
     assert any(f"they are taken as {taken} memory in bytes" in note for note in result.notes)
+
+
+def test_calls_of_which_each_failed_are_judged_by_the_readings_beside_them(tmp_path: Path) -> None:
+    path = tmp_path / "json.log"
+    path.write_text(
+        "".join("getFreeHeap()=38104 getMaxFreeBlockSize()=37640\nmalloc(45056) for JSON -> NULL\n" for _ in range(6))
+    )
+    result = hw.diagnose(path)
+    assert (result.kind, result.finding.confidence) == ("too small", "likely")
+    assert "45,056 B failed while 38,104 B were free" in result.sentence
+
+
+def test_the_heap_of_tasmota_is_in_kb(tmp_path: Path) -> None:
+    path = tmp_path / "state.log"
+    path.write_text(
+        "".join(
+            f'07:{at:02d}:38 MQT: STATE = {{"UptimeSec":{at * 60},"Heap":{27.4 - at / 4:.1f},"SleepMode":"Dynamic"}}\n'
+            for at in range(40)
+        )
+    )
+    result = hw.diagnose(path)
+    assert (result.kind, result.finding.confidence) == ("leak", "likely")
+    assert "to 18,022 B" in result.sentence  # 17.6 KB

@@ -160,3 +160,8 @@ def test_a_line_about_a_failure_may_have_what_was_free() -> None:
 
 def test_a_line_about_something_else_that_failed_is_no_request() -> None:
     assert readings_of(["connect failed: -1", "error 9: bad file number"]).failures == []
+
+
+def test_each_number_that_only_heap_names_is_free_memory() -> None:
+    readings = readings_of([f"{at} s: heap {30_000 - 100 * at}" for at in range(20)]).memories["heap"]
+    assert [dict(item.values) for item in readings] == [{"free": 30_000 - 100 * at} for at in range(20)]

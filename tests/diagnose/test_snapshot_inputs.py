@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import heapwright as hw
 from heapwright._diagnose.snapshot_rules import judge
 from heapwright._diagnose.snapshots import snapshots_in
 
@@ -98,3 +101,21 @@ def test_lines_in_any_wording_whose_blocks_follow_each_other_are_a_snapshot(line
 def test_calls_are_no_snapshot() -> None:
     lines = [f"Allocated 640 Bytes at {address:#x}" for address in (0x20003000, 0x20005000, 0x20001000, 0x20008000)]
     assert snapshots_in(lines) == []
+
+
+def test_leaks_that_each_of_several_dumps_repeats_are_likely(tmp_path: Path) -> None:
+    dump = """====== Heap Trace: 2 records (1000 capacity) ======
+  1024 bytes (@ 0x3ffd6614, Internal) allocated CPU 0 ccount 0x3bbfc1f4 caller 0x400d8a10:0x400d8c2e
+    96 bytes (@ 0x3ffd6674, Internal) allocated CPU 0 ccount 0x3bbff2f4 caller 0x400d8a34:0x400d8c52
+Mode: Heap Trace Leaks
+1120 bytes 'leaked' in trace (2 allocations)
+total allocations: 613
+total frees: 611
+"""
+    path = tmp_path / "dumps.log"
+    for dumps, confidence in ((4, "likely"), (1, "inconclusive")):
+        path.write_text(dump * dumps)
+        result = hw.diagnose(path)
+        assert (result.kind, result.finding.confidence) == ("leak", confidence)
+    path.write_text(dump * 4)
+    assert "(4 times, in 4 dumps)" in hw.diagnose(path).sentence

@@ -143,6 +143,8 @@ def _of_import(path: Path, lines: list[str], form: Format | None, patterns: list
 def _logs_in(lines: list[str], form: Format | None) -> list[CallLog]:
     """The calls of each memory in a text; none of a format whose importer reads more of it than these patterns."""
     logs = call_logs(lines)
+    if all(call.failed for log in logs for call in log.calls):
+        return []  # lines about requests that failed, not a log
     if len(logs) == 1 and not logs[0].failed and form is not None and form.name != "esp-idf":
         return []
     return logs

@@ -12,6 +12,9 @@ _RECORD = re.compile(
     r"(\d+) bytes \(@ 0x[0-9a-f]+(?:, ([^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+(?: caller (\S+))?"
 )
 
+LEAST_DUMPS = 3
+"""Dumps with the same records that make a leak likely."""
+
 
 @dataclass(frozen=True)
 class EspDump:
@@ -20,8 +23,9 @@ class EspDump:
     Attributes:
         records: size, memory and caller of each record.
         leaks_mode: whether the tool removed what was freed.
-        allocations, frees: how many there were while it ran.
+        allocations, frees: how many there were while it ran; of several dumps the sum.
         overflowed: whether its buffer was too small.
+        dumps: how many there are.
     """
 
     records: tuple[tuple[int, str, str], ...]
@@ -29,6 +33,7 @@ class EspDump:
     allocations: int | None
     frees: int | None
     overflowed: bool
+    dumps: int = 1
 
     @classmethod
     def of(cls, lines: list[str]) -> EspDump | None:
@@ -41,10 +46,11 @@ class EspDump:
         if not records:
             return None
         text = "\n".join(lines)
-        counts = [re.search(rf"total {what}: (\d+)", text) for what in ("allocations", "frees")]
-        allocations, frees = (int(match[1]) if match else None for match in counts)
+        counts = [re.findall(rf"total {what}: (\d+)", text) for what in ("allocations", "frees")]
+        allocations, frees = (sum(map(int, found)) if found else None for found in counts)
         leaks = bool(re.search(r"Mode: Heap Trace Leaks|bytes 'leaked' in trace", text))
-        return cls(tuple(records), leaks, allocations, frees, bool(re.search(r"(?i)buffer has overflow", text)))
+        overflowed = bool(re.search(r"(?i)buffer has overflow", text))
+        return cls(tuple(records), leaks, allocations, frees, overflowed, max(1, len(counts[0])))
 
     @property
     def is_no_trace(self) -> bool:
@@ -72,12 +78,14 @@ class EspDump:
         """The finding of a dump of all that was not freed, most often this record."""
         size, _, caller = record
         by = f" from {caller}" if caller else ""
+        each = self.dumps > 1 and count % self.dumps == 0
         return Finding(
             "",
             "leak",
-            INCONCLUSIVE,
+            "likely" if each and self.dumps >= LEAST_DUMPS else INCONCLUSIVE,
             f"{number(len(self.records))} of {number(self.allocations or 0)} allocations were not freed before the "
-            f"dump, most often {number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",
+            f"dump, most often {number(size)} B{by} ({number(count)} times"
+            f"{f', in {self.dumps} dumps' if each else ''}): a leak if they are not meant to stay",
             cures=(Cure(f"look at what allocates {number(size)} B{by}"),),
             record_next="two dumps, the second later under the same load: what leaks has more records in it",
         )

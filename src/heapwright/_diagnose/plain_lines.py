@@ -25,7 +25,7 @@ _TASK = re.compile(
 _STACK_WORD = 4
 _CAPABILITY = re.compile(r"MALLOC_CAP_(DMA|SPIRAM|INTERNAL|8BIT|DEFAULT)\s*[:=]?\s+(?=\d{3,}(?: bytes)?$)")
 """A line of a table of free memory by ESP-IDF's capabilities; all but two name a memory."""
-_TASMOTA = re.compile(r'(?:"Free":\d+,)?"Heap":(\d{1,3})(?=[,}])')
+_TASMOTA = re.compile(r'(?:"Free":\d+,)?"Heap":(\d{1,3}(?:\.\d)?)(?=[,}])')
 """Tasmota's state, where Heap is in KB and Free is of the flash."""
 _SENSOR = re.compile(r"'([^']+)': (?:Sending state|Got raw value) ")
 _JEMALLOC = re.compile(r"(?i)\ballocated\b.*\bactive\b.*\bresident\b")
@@ -78,7 +78,7 @@ def _plain(line: str) -> str:
     line = _HOURS.sub(r"\1:00", _DAY_FIRST.sub(_iso, line))
     line = _GC_FREE.sub(lambda match: f"max free sz: {int(match[1]) * GC_BLOCK}", _GC_USED.sub("", line))
     line = _CAPABILITY.sub(lambda match: f"free {match[1].lower().replace('8bit', '').replace('default', '')}: ", line)
-    line = _TASMOTA.sub(lambda match: f'"Heap":{int(match[1]) << 10}', line)
+    line = _TASMOTA.sub(lambda match: f'"Heap":{float(match[1]) * 1024:.0f}', line)
     line = _TASK.sub(lambda match: f"{match[1]}{match[2]}{match[3]}, wanted {int(match[2]) * _STACK_WORD}", line)
     line = _SENSOR.sub(r"\1: ", line)
     if _JEMALLOC.search(line):  # what is active are the pages that hold what is allocated

@@ -76,11 +76,15 @@ _UNIT_HEAD = re.compile(r"(?i)(?<![a-z])([kmg])i?b(?:ytes)?(?![a-z])")
 
 @dataclass
 class SeriesReading:
-    """Numbers of one memory at one time; `seconds` is None if the line has no time."""
+    """Numbers of one memory at one time; `seconds` is None if the line has no time.
+
+    `is_bare`: its free memory is a number that only "heap" or "memory" names, and so is that of the next reading.
+    """
 
     line: int
     seconds: float | None
     values: dict[Quantity, float] = field(default_factory=dict)
+    is_bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,17 +226,27 @@ def _add(result: Readings, line: int, seconds: float | None, pair: Pair, beside:
     quantity = _settled(pair, beside, result.memories.get(pair.memory or HEAP))
     if quantity is not None:
         result.add(pair.memory, line, seconds, quantity, pair.value)
+        if pair.quantity == "bare" and quantity == "free":
+            result.memories[pair.memory or HEAP][-1].is_bare = True
+
+
+def _settled_bare(pair: Pair, beside: set[Named], series: list[SeriesReading] | None) -> Quantity | None:
+    """Quantity of a number that only "heap" or "memory" names: the size if the line has used or free memory, too."""
+    if "total" in beside:
+        return None
+    known = set(beside)
+    if series and not series[-1].is_bare:
+        known |= set(series[-1].values)
+    return "total" if known & {"used", "free"} else "free" if pair.value >= LEAST_BARE else None
 
 
 def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None) -> Quantity | None:
     """Quantity of a number that its words leave open, by the other numbers of the line."""
-    known = set(beside)
-    if series and pair.quantity in ("bare", "max", "min"):
-        known |= set(series[-1].values)
     if pair.quantity == "bare":
-        if "total" in beside:
-            return None
-        return "total" if known & {"used", "free"} else "free" if pair.value >= LEAST_BARE else None
+        return _settled_bare(pair, beside, series)
+    known = set(beside)
+    if series and pair.quantity in ("max", "min"):
+        known |= set(series[-1].values)
     if pair.quantity == "max":
         return "largest" if beside & {"free", "bare"} else "peak" if known & {"used"} else None
     if pair.quantity == "min" and known & {"used"} and not known & {"free"}:
