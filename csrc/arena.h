@@ -251,7 +251,7 @@ HW_COLD void count_misuse(const uint32_t misused_at, struct hw_heap *h)
     HW_MISUSED(h);
 }
 
-/* A word that only init() writes: compilers keep it in a register, so the load is not counted as an access. */
+/* A word that only init() writes: compilers keep it in a register, so no access is counted. */
 static inline uint32_t peek4(struct hw_heap *h, uint32_t at)
 {
     return *(const hw_u32 *)(const void *)(arena_base(h) + at);

@@ -291,7 +291,7 @@ static inline uint32_t most_nodes(const struct hw_general *g, struct hw_heap *h)
     return g->links.hardened ? peek4(h, g->links.end_at) >> g->unit_shift : 0;
 }
 
-/* Counts a step of a walk; 0, and counted as damage, where there were too many. */
+/* Counts a step of a walk; 0 where there were too many, which is damage. */
 HW_HOT int may_step(const struct hw_general *g, struct hw_heap *h, uint32_t *most)
 {
     if (g->links.hardened && (*most)-- == 0) {

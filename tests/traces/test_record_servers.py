@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 import urllib.request
@@ -111,7 +112,7 @@ def folder(tmp_path: Path) -> Path:
     """Where a server that dropped its rights may write, too."""
     for each in (tmp_path, *tmp_path.parents):
         with contextlib.suppress(OSError):
-            if each.stat().st_uid == os.geteuid() and str(each).startswith("/tmp/"):
+            if each.stat().st_uid == os.geteuid() and each.is_relative_to(tempfile.gettempdir()):
                 each.chmod(0o755)
     (tmp_path / "counts").mkdir()
     (tmp_path / "counts").chmod(0o777)
