@@ -112,7 +112,7 @@ def folder(tmp_path: Path) -> Path:
     """Where a server that dropped its rights may write, too."""
     for each in (tmp_path, *tmp_path.parents):
         with contextlib.suppress(OSError):
-            if each.stat().st_uid == os.geteuid() and each.is_relative_to(tempfile.gettempdir()):
+            if each.stat().st_uid == os.geteuid() and Path(tempfile.gettempdir()) in each.parents:
                 each.chmod(0o755)
     (tmp_path / "counts").mkdir()
     (tmp_path / "counts").chmod(0o777)
