@@ -77,7 +77,8 @@ HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size
 #endif
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1.
- * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. */
+ * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. A request
+ * is rounded up to a bin: a free block of the bin below is no room for it, even if it is large enough. */
 HW_API void *hw_malloc(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
 
 /* Memory for `size` bytes as of hw_malloc(), for a class of call sites: first from the pools that serve it alone. Class

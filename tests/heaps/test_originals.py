@@ -162,8 +162,8 @@ def compare(name: str, traces: list[Trace]) -> int:
     theirs = built(f"{original.adapter}={fetched(original.sources)}")
     ours = row_heap(recipe)
     compared = 0
-    alike = [trace for trace in traces if trace.name not in original.unlike]
-    for trace in map(moving, alike) if original.moves else alike:
+    equal = [trace for trace in traces if trace.name not in original.unlike]
+    for trace in map(moving, equal) if original.moves else equal:
         smallest = fit(trace, recipe)
         if smallest is None or not original.least < smallest <= original.most:
             continue

@@ -52,7 +52,7 @@ def port_digest(platform: str) -> str:
 
 
 def rows() -> list[str]:
-    """The table of results, as it stands in bench/ports.md."""
+    """The table of results, as in bench/ports.md."""
     result = [
         "| tree | compiles without a warning for | its own tests on the port | excluded |",
         "| --- | --- | --- | --- |",

@@ -115,3 +115,24 @@ def test_a_table_of_calls_is_read_by_its_columns(tmp_path: Path) -> None:
 )
 def test_packets_and_telemetry_are_no_table_of_calls(header: str) -> None:
     assert not is_call_table(header.encode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["get 24 bytes returned 0x20000100", "put 0x20000100"],
+            ["alloc=get {size} bytes returned {address}", "free=put {address}"],
+        ),
+        (
+            ["allocated 24 bytes, returned 0x20000100", "freed 0x20000100"],
+            ["alloc=allocated {size} bytes, returned {address}", "free=freed {address}"],
+        ),
+        (
+            ["take rx 0x20000100 0x48", "take tx 0x20000200 0x48", "give rx 0x20000100", "give tx 0x20000200"],
+            ["alloc=take {site} {address} {size}", "free=give {site} {address}"],
+        ),
+    ],
+)
+def test_an_allocation_that_returns_an_address_frees_nothing(lines: list[str], expected: list[str]) -> None:
+    assert propose(lines * 4) == expected

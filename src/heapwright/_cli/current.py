@@ -44,8 +44,3 @@ def own_heap(settings: dict[str, Any]) -> str | None:
     """The current allocator if it is given by a file, taken out of the settings of an exploration."""
     current = settings.get("current")
     return str(settings.pop("current")) if current is not None and is_file_of_heap(current) else None
-
-
-def current_data(heap: str, needs: dict[str, int | None]) -> dict[str, Any]:
-    """What a heap in C needs by trace, as JSON has it."""
-    return {"current": {"heap": heap, "smallest_arena_bytes": needs}}

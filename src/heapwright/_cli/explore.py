@@ -161,7 +161,7 @@ def command(
     from heapwright._studies.by_load import picks_by_load
 
     settings = _settings(options, tolerance, long_run)
-    from heapwright._cli.current import current_data, measure_current, own_heap, print_current
+    from heapwright._cli.current import measure_current, own_heap, print_current
 
     own = own_heap(settings)
     requested = api.Options(command=command_line(), **settings)
@@ -203,7 +203,7 @@ def command(
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     head = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
-    facts |= {} if own is None else current_data(own, needs)
+    facts |= {} if own is None else {"current": {"heap": own, "smallest_arena_bytes": needs}}
     placed = {} if pick is None else {"regions": pick_data(pick)}
     print_json({**dataclasses.asdict(done), **head, **facts, **loads, **placed})
 

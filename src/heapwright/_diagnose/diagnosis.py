@@ -66,8 +66,8 @@ def diagnose(files: Sequence[Path | Trace], *, heaps: Sequence[Heap] = (), arena
 
     Args:
         files: any of what `READ` names. Snapshots in several files are compared in their order.
-        heaps: the allocator in use, on which traces are replayed, and others to try; by default it is that of the log,
-            else `trials.USUAL`.
+        heaps: the allocator in use, on which traces are replayed, and others to try; by default the allocator that the
+            log names, else `trials.USUAL`.
         arena: bytes of the heap in use.
 
     Raises HeapwrightError if there is no file, or one is nothing of that; OSError if it cannot be read.
@@ -164,9 +164,9 @@ def _of_log(trace: Trace, form: str, context: Context) -> _Found:
     """A log that `heapwright import` reads, in a format of that name or with patterns."""
     finding = trace_rules.judge_trace(trace, context)
     # The caveats of an importer name what the log has lost.
-    return _Found(
-        f"a {form} log of {len(trace):,} calls".replace("  ", " "), [finding], (*trace.repairs, *trace.caveats)
-    )
+    article = "an" if form[:1] in "aeiou" else "a"
+    log = f"{article} {form} log" if form else "a log"
+    return _Found(f"{log} of {len(trace):,} calls", [finding], (*trace.repairs, *trace.caveats))
 
 
 def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:

@@ -1,4 +1,4 @@
-"""The numbers of a line that are bytes of a heap, each by the words next to it, and those of a JSON object."""
+"""The numbers of a line or a JSON object that are bytes of a heap, each by the words next to it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _places_in(line: str) -> tuple[_Place, ...]:
 
 
 class _LineReader:
-    """Finds the numbers of a line in their order; the words of one number may also be those of the next.
+    """Finds the numbers of a line in their order; one number may have the words of the next, too.
 
     Attributes:
         used: where the words end that were read.
@@ -142,7 +142,7 @@ class _LineReader:
             self.memory = memory_of(behind) or self.memory
             return quantity
         if _OF_TOTAL.match(self.line, number.end()) and place + 1 < len(self.numbers):
-            # 118432/294912 bytes free: the words behind the second number are those of the first
+            # 118432/294912 bytes free: the words after the second number name the first
             return quantity_of(_SEPARATOR.split(self.line[self.numbers[place + 1].end() :])[0])
         return None
 
@@ -195,7 +195,7 @@ def _scale_of(number: re.Match[str]) -> int:
 
 
 def numbers_of_json(line: str) -> list[Pair]:
-    """The numbers of a JSON object, by their keys and those of the objects that they lie in."""
+    """The numbers of a JSON object, by their keys and the keys of the objects around them."""
     start = line.find("{")
     if start < 0 or not line.rstrip().endswith("}"):
         return []

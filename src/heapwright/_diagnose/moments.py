@@ -64,7 +64,7 @@ class Clock:
         self._heading: float | None = None
 
     def of_line(self, time: tuple[float, bool] | None, is_alone: bool) -> float | None:
-        """Seconds of a line; a time alone in a line, as `date` prints it, is that of the lines below that have none."""
+        """Seconds of a line; a time alone in a line, as `date` prints it, holds for the lines below without one."""
         seconds = self.at(time)
         if time is not None:
             self._heading = seconds if is_alone else None

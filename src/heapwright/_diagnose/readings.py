@@ -49,7 +49,7 @@ _FAILURE = re.compile(
 )
 """Words of a request that failed, and the codes of C libraries, ESP-IDF, lwIP, C++ and MicroPython for it."""
 _MBEDTLS = re.compile(r"(?i)-0x(?:7f00|2880|3f80|4d80|5180|6180|1180|(?:00)?6a|(?:00)?10)\b")
-"""Codes of mbedTLS that end in _ALLOC_FAILED: those of SSL, X.509, PK, ECP, MD, CIPHER, PEM, ASN.1 and MPI."""
+"""Codes of mbedTLS that end in _ALLOC_FAILED, of SSL, X.509, PK, ECP, MD, CIPHER, PEM, ASN.1 and MPI."""
 _START = re.compile(
     r"(?i)\brst:|\bre(?:set|boot|start)\w*\b|\*\*\* boot|\bboot(?:ing|ed|up)\b|nuttshell|assert\w*|\bpanic"
     r"|guru meditation|hard ?fault"
@@ -78,7 +78,7 @@ _UNIT_HEAD = re.compile(r"(?i)(?<![a-z])([kmg])i?b(?:ytes)?(?![a-z])")
 class SeriesReading:
     """Numbers of one memory at one time; `seconds` is None if the line has no time.
 
-    `is_bare`: its free memory is a number that only "heap" or "memory" names, and so is that of the next reading.
+    `is_bare`: its free memory is a number that only "heap" or "memory" names; so is free memory of the next reading.
     """
 
     line: int

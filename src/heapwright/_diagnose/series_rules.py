@@ -69,7 +69,7 @@ STEADY = 0.95
 AT_START = 20
 """Readings of a program that starts again and again: without a time they are its allocations at the start."""
 FEWEST_BYTES = 512
-"""Numbers without a unit that are all smaller count elements."""
+"""Numbers of a memory with a total that are all smaller count elements."""
 _ARENAS = ("Arena", "all arenas")
 GROWTH = 1.25
 """malloc has grown for holes if it took that many times as much from the system as at first."""
@@ -112,9 +112,10 @@ def _without_what_malloc_keeps(findings: list[Finding]) -> list[Finding]:
 
 
 def _unit_of(readings: Sequence[SeriesReading]) -> str:
-    """What the numbers of a memory count: elements if all are small."""
+    """What the numbers of a memory count: elements if there is a total, and all are small."""
     numbers = [value for reading in readings for name, value in reading.values.items() if name != "failed"]
-    return "B" if max(numbers, default=FEWEST_BYTES) >= FEWEST_BYTES else "elements"
+    has_total = any(reading.values.get("total") for reading in readings)
+    return "elements" if has_total and max(numbers) < FEWEST_BYTES else "B"
 
 
 def _judge(series: Series, failed: Sequence[Failure]) -> Finding:
@@ -478,6 +479,8 @@ def _burst(series: Series, _: Sequence[Failure]) -> Finding | None:
 def _fails_when_low(series: Series, failed: Sequence[Failure]) -> bool:
     """Whether a request fails whenever free memory is low, as if one load takes more than there is."""
     free = series.known("free")
+    if not len(free):
+        return False
     low = int((free < DIP * float(np.median(free))).sum())
     return len(failed) >= LEAST_STEPS and 2 * sum(item.free is not None for item in failed) > low
 

@@ -32,6 +32,7 @@ def absent_words(recipe: Recipe) -> str:
         r"\bwaits, at checks\b": recipe.checks == "full",
         r"\bboundary tag\b": any(getattr(pool, "boundary_tags", False) for pool in pools),
         r"\b[Ss]everal pools\b": len(pools) > 1,
+        r"\brounded up to a bin\b": any(getattr(pool, "rounds_up", False) for pool in pools),
         r"\bclass's list\b": fixed,
         r"\b[Cc]lass(es|'s)?\b": _has_classes(recipe) or shared,
         r"\bhardened\b": hardened,

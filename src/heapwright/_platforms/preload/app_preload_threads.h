@@ -320,7 +320,6 @@ static void thread_ends(void *thread)
     free_deferred();
 #ifdef APP_CACHES
     static unsigned char nowhere;
-    atomic_fetch_add(&freed_bytes, app_cached_bytes(heap));
     app_release_thread(heap);
     mine.cache.heap = (struct app_heap *)(void *)&nowhere;
     mine.next_state = BEYOND;

@@ -145,13 +145,11 @@ def _address(text: bytes) -> int:
 _TOKEN = re.compile(r"(?:0x)*0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
 _KINDS = (
     ("fail", re.compile(r"(?i)fail|out of memory|oom\b|no memory|null")),
-    (
-        "free",
-        re.compile(r"(?i)\bfreed?\b|dealloc|release|\bdel(?:ete)?\b|\bfree\w*|\bgive\b|\bput\b|\breturn(?:ed)?\b"),
-    ),
+    ("free", re.compile(r"(?i)\bfreed?\b|dealloc|release|\bdel(?:ete)?\b|\bfree\w*")),
     ("realloc", re.compile(r"(?i)realloc|resize")),
     ("calloc", re.compile(r"(?i)calloc|zalloc")),
     ("alloc", re.compile(r"(?i)alloc|\bnew\b|\btake\b|\bget\b|reserve|acquire|obtain")),
+    ("free", re.compile(r"(?i)\bgive\b|\bput\b|\breturn(?:ed)?\b")),  # "allocated 24 bytes, returned 0x..." is none
 )
 _STATE_BEFORE = re.compile(r"(?i)(?:left|free|remaining|used|total)\s*[:=]\s*(?:\d+\s*/\s*)?$")
 _LARGEST_SIZE = 1 << 20
