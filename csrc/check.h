@@ -10,6 +10,7 @@
 #define HW_CHECK_H
 
 #include "largest.h"
+#include "usage.h"
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
@@ -147,6 +148,16 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
 
 /* ---- the checker ------------------------------------------------------------------------------------------------- */
 
+/* Blocks in use of all classes. */
+static inline uint32_t blocks_of_classes(const struct hw_policy *p, struct hw_heap *h)
+{
+    uint32_t blocks = 0;
+    for (uint32_t of = 0; of < HW_CLASSES; of++) {
+        blocks += load_field(&p->class_count, h, size_class_at(p, of));
+    }
+    return blocks;
+}
+
 /* Whether the counters say what a walk does. */
 static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *h)
 {
@@ -154,6 +165,9 @@ static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *
     const uint32_t used = load4(h, p->counters_at + HW_COUNT_USED);
     const uint32_t blocks = load4(h, p->counters_at + HW_COUNT_MALLOCS) - load4(h, p->counters_at + HW_COUNT_FREES);
     const uint32_t room = load4(h, p->shared_end_at) - p->spent;
+    if (p->classes_at && blocks_of_classes(p, h) != blocks) {
+        return 0;
+    }
     return used == stats.used && blocks == stats.used_blocks && most_used(p, h) <= room;
 }
 

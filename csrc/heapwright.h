@@ -69,6 +69,20 @@ struct hw_counters {
     uint32_t frees;      /* number of objects given back */
 };
 
+/* Classes of blocks that the heap counts, by their bytes with header: the first has those of less than 16, the next
+ * those of less than 32, and so on; the last has all larger ones. */
+#define HW_CLASSES 16u
+
+/* The result of hw_usage(): the most that a heap was used for since hw_init(), in bytes unless noted otherwise. */
+struct hw_usage {
+    uint32_t arena;              /* that blocks and control data can cover */
+    uint32_t peak;               /* that they ever covered: an arena of this size serves the same calls */
+    uint32_t refused;            /* number of requests that were refused */
+    uint32_t used_peak;          /* most that were in blocks handed out, headers included; 0 without `counters` */
+    uint32_t largest_refused;    /* the largest request that was refused; 0 without `counters` */
+    uint32_t blocks[HW_CLASSES]; /* most blocks handed out, of < 16, < 32, ... bytes; 0 without `counters` "classes" */
+};
+
 /* Makes a heap of `bytes` bytes at `arena`, which is aligned to HW_ARENA_ALIGNMENT.
  * Returns NULL if and only if arena is NULL, misaligned, or too small for the control data and all regions with a size
  * of their own. Memory beyond what the recipe's links and sizes reach is left unused. O(control data). */
@@ -209,6 +223,9 @@ HW_API void *hw_realloc_low(const struct hw_policy *policy, struct hw_heap *heap
 
 /* Lets the least bytes ever free be those that are free now. Needs `counters` in the recipe. O(1). */
 HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* The most that the heap was used for, without a walk. O(classes). */
+HW_API struct hw_usage hw_usage(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* Number of invalid pointers that free and realloc ignored; 0 if the recipe has no checks. O(1). */
 HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);

@@ -23,7 +23,8 @@ enum {
     HW_MAP_STEPS = 256,   /* most steps of sizes, or of a region, that a map of classes has */
     HW_FILLED = 64,       /* bytes at either end of a freed payload that are filled then */
     HW_SAMPLED = 128,     /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
-    HW_PADDED = 16        /* most bytes between an object and its block's end that are filled */
+    HW_PADDED = 16,       /* most bytes between an object and its block's end that are filled */
+    HW_CLASS_SHIFT = 3    /* bytes of the smallest block of the first class that the counters have, a power of two */
 };
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -334,6 +335,8 @@ struct hw_policy {
     uint32_t keys;            /* derived: words of key */
     uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
+    uint32_t classes_at;      /* derived: address of the counters of classes of blocks; 0: none are kept */
+    struct hw_field class_count; /* derived: how the number of blocks of a class is stored */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
     struct hw_field guard;    /* derived: how the guard behind a payload is stored */

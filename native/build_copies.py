@@ -23,6 +23,7 @@ ORDINARY: dict[str, Fields] = {
         "checks": 0,
         "reserve": 0,
         "counters_at": 0,
+        "classes_at": 0,
         "threads": 0,
         "empty_as_one": 1,
         "grows_down": 0,

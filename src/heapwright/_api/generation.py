@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from heapwright._platforms.catalogue import Platform
     from heapwright._recipes.recipe import Recipe
     from heapwright._studies.analysis import Analysis
-    from heapwright._studies.as_shipped import ShippingOptions
+    from heapwright._studies.as_shipped import Shipped, ShippingOptions
     from heapwright._traces.trace import Trace
 
 _Found = TypeVar("_Found")
@@ -77,6 +77,7 @@ def generate(
     package: bool = False,
     behind: str | None = None,
     inline: bool = False,
+    field: bool = False,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
@@ -104,6 +105,7 @@ def generate(
             recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
         inline: also write PREFIX_heap_inline.h, whose macros choose the lists of constant sizes when they are compiled.
             Not for a platform.
+        field: set the recipe's `counters` to "classes", so that PREFIX_field() has the most blocks of each size.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then documents it: the arena to
             reserve, the worst-case calls on the target, which misuse it detects, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
@@ -128,16 +130,16 @@ def generate(
     traces, others = ([trace_of(item, repair) for item in listed(given)] for given in (evidence, held_out))
     _check_generated(behind, platform, inline, bool(traces), bool(memp))
     with _to_ship(heap) as result:
-        recipe = result.recipe
+        recipe = result.recipe.model_copy(update={"counters": "classes"}) if field else result.recipe
         if traces:
             require_one_memory(recipe)
         if platform is None:
-            about, extras = Banner(*result.shipped(recipe), cost_of_checks(recipe)), Extras(package, inline)
+            about, extras = Banner(*_shipped(result, recipe, traces), cost_of_checks(recipe)), Extras(package, inline)
             files = write(recipe, Path(output), prefix, about, watched, behind, extras)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
-            about = Banner(*result.shipped(given), cost_of_checks(given))
+            about = Banner(*_shipped(result, given, traces), cost_of_checks(given))
             files = generate_for(into, recipe, Path(output), prefix, about, watched, package)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
@@ -187,6 +189,14 @@ def _to_ship(heap: AnyHeap) -> Iterator[ShippingOptions]:
 
     with Analysis.open(path) as study:
         yield ShippingOptions.of(study, id)
+
+
+def _shipped(result: ShippingOptions, recipe: Recipe, traces: Sequence[Trace]) -> Shipped:
+    """Statements of the files; without a study the traces of the evidence are those that the heap was tailored to."""
+    from heapwright._replay.usage import usage_of
+
+    shipped = result.shipped(recipe)
+    return shipped if shipped.recorded or not traces else shipped._replace(recorded=usage_of(traces, recipe))
 
 
 def _evidence(

@@ -37,6 +37,8 @@ class Group(click.Group):
             return HeapwrightError(f"{error} (heapwright trace repair)")
         flag = "--" + (error.parameter or "").replace("_", "-")
         options = {name: param for param in command.params for name in param.opts} if command else {}
+        if isinstance(also := getattr(options.get("--also"), "type", None), click.Choice) and flag[2:] in also.choices:
+            options[flag := f"--also {flag[2:]}"] = options["--also"]
         option, message = options.get(flag), f"{error} ({flag})"
         if command and isinstance(error, ParameterError) and (option or "--set" in options):
             text = error.message if option else str(error)

@@ -65,6 +65,9 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--output": Removed("it drew the picture of --admit, which is gone, too"),
         "-o": Removed("it drew the picture of --admit, which is gone, too"),
     },
+    "generate": {
+        f"--{name}": Renamed(("--also", name), takes_value=False) for name in ("inline", "package", "watched")
+    },
     "measure": {
         "--front": Renamed((), takes_value=False),
         "--objectives": Removed(_FROM_PYTHON),

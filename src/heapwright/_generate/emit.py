@@ -30,13 +30,14 @@ from heapwright._support.writing import filling
 if TYPE_CHECKING:
     from heapwright._generate.specialise import Specialised
     from heapwright._recipes.recipe import Recipe
+    from heapwright._replay.usage import Usage
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
 MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "free", "pointer", "usable_size")))
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 FLUSHING = ("hw_flush",)
-APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_usage", "hw_check")
 """What looks at a heap and changes nothing, for a file of its own."""
 LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
@@ -59,6 +60,7 @@ class Banner:
         reserve: what memory to give it, a sentence.
         explored: how it was found, a sentence.
         reserve_bytes: the memory of `reserve`; None if it is not known.
+        recorded: the most that the heap was used for by what it was chosen on; None if it is not known.
         notice: how the heap differs from the request, a sentence.
     """
 
@@ -67,6 +69,7 @@ class Banner:
     reserve: str = ""
     explored: str = ""
     reserve_bytes: int | None = None
+    recorded: Usage | None = None
     notice: str = ""
 
 
@@ -169,6 +172,8 @@ def generated_files(
     names |= {
         "traps": into.traps,
         "entropy": into.entropy,
+        "counts": 2 if recipe.counters == "classes" else int(recipe.counts),
+        "recorded": about.recorded,
         "behind": called_behind,
         "pools": "pools_" if behind is not None else "",
         "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],

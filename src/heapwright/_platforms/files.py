@@ -105,7 +105,7 @@ def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:
     """
     platform.require(recipe, recipe.name or recipe.hash)
     recipe = platform.threaded(platform.aligned(recipe))
-    if platform.counters:
+    if platform.counters and not recipe.counters:
         recipe = recipe.model_copy(update={"counters": True})
     return recipe
 
