@@ -153,7 +153,7 @@ static inline uint32_t blocks_of_classes(const struct hw_policy *p, struct hw_he
 {
     uint32_t blocks = 0;
     for (uint32_t of = 0; of < HW_CLASSES; of++) {
-        blocks += load_field(&p->class_count, h, size_class_at(p, of));
+        blocks += load_field(&p->tally, h, size_class_at(p, of));
     }
     return blocks;
 }

@@ -1,6 +1,6 @@
 /* counters.h: running counters, so that usage is known without a walk of the heap.
  *
- *     objects allocated | bytes in used blocks | objects freed | peak of the bytes up to the last free | largest refused
+ *     objects allocated | bytes in used blocks | objects freed | peak of the bytes up to the last free | most refused
  *
  * Five words of the control data, present if the recipe enables them. Each call updates them, at a cost of up to six
  * accesses and a load of the block's size. The peak is updated when bytes are about to fall and when it is read: in
@@ -26,13 +26,13 @@ enum { HW_COUNT_MALLOCS = 0, HW_COUNT_USED = 4, HW_COUNT_FREES = 8, HW_COUNT_MOS
 /* Where the blocks of a class are counted. */
 static inline uint32_t size_class_at(const struct hw_policy *p, uint32_t of)
 {
-    return p->classes_at + of * 2u * p->class_count.bytes;
+    return p->classes_at + of * 2u * p->tally.bytes;
 }
 
 /* The class of a block of `bytes` bytes. */
 static inline uint32_t size_class(const struct hw_policy *p, uint32_t bytes)
 {
-    const uint32_t of = highest_bit(bytes | 1u << HW_CLASS_SHIFT) - HW_CLASS_SHIFT;
+    const uint32_t of = highest_bit(bytes | (uint32_t)1 << HW_CLASS_SHIFT) - HW_CLASS_SHIFT;
     return p->reach >> (HW_CLASS_SHIFT + HW_CLASSES) ? smaller(of, HW_CLASSES - 1u) : of;
 }
 
@@ -40,32 +40,32 @@ static inline uint32_t size_class(const struct hw_policy *p, uint32_t bytes)
 static inline void count_in_class(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
     const uint32_t at = size_class_at(p, size_class(p, bytes));
-    store_field(&p->class_count, h, at, load_field(&p->class_count, h, at) + 1u);
+    store_field(&p->tally, h, at, load_field(&p->tally, h, at) + 1u);
 }
 
 /* Few calls come here, as to keep_most(). */
 HW_COLD void keep_class_peak(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t blocks)
 {
-    store_field(&p->class_count, h, at + p->class_count.bytes, blocks);
+    store_field(&p->tally, h, at + p->tally.bytes, blocks);
 }
 
 /* Counts a block that is given back out of its class. */
 static inline void count_out_of_class(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
     const uint32_t at = size_class_at(p, size_class(p, bytes));
-    const uint32_t blocks = load_field(&p->class_count, h, at);
+    const uint32_t blocks = load_field(&p->tally, h, at);
     HW_ASSERT(blocks != 0);
-    if (blocks > load_field(&p->class_count, h, at + p->class_count.bytes)) {
+    if (blocks > load_field(&p->tally, h, at + p->tally.bytes)) {
         keep_class_peak(p, h, at, blocks);
     }
-    store_field(&p->class_count, h, at, blocks - 1u);
+    store_field(&p->tally, h, at, blocks - 1u);
 }
 
 /* The most blocks of a class that ever were in use. */
 static inline uint32_t class_peak(const struct hw_policy *p, struct hw_heap *h, uint32_t of)
 {
     const uint32_t at = size_class_at(p, of);
-    return larger(load_field(&p->class_count, h, at), load_field(&p->class_count, h, at + p->class_count.bytes));
+    return larger(load_field(&p->tally, h, at), load_field(&p->tally, h, at + p->tally.bytes));
 }
 
 /* Keeps the size of the largest request that was refused in the end. */

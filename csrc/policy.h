@@ -336,7 +336,7 @@ struct hw_policy {
     uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
     uint32_t classes_at;      /* derived: address of the counters of classes of blocks; 0: none are kept */
-    struct hw_field class_count; /* derived: how the number of blocks of a class is stored */
+    struct hw_field tally;    /* derived: how the number of blocks of a class is stored */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
     struct hw_field guard;    /* derived: how the guard behind a payload is stored */

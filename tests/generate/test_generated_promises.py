@@ -14,7 +14,7 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._recipes.zoo import catalogue as zoo
 
-EVERY = {"init", "check", "largest_free", "next_block", "owns", "statistics"}
+EVERY = {"init", "check", "field", "field_boot", "largest_free", "next_block", "owns", "statistics", "usage"}
 ALLOCATING = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size"}
 HANDLES = {"handle_alloc", "handle_free", "handle_pointer", "handle_realloc", "handle_usable_size"}
 MOVING = ("contiki-mmem", "st-compact-memmgr")

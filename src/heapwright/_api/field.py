@@ -49,9 +49,7 @@ def _name(heap: AnyHeap) -> str:
     return str(getattr(heap, "name", None) or getattr(heap, "id", None) or heap)
 
 
-def _heap_of(
-    file: Path, block: FieldBlock, known: dict[str, tuple[AnyHeap, Recipe]]
-) -> tuple[str, AnyHeap, Recipe]:
+def _heap_of(file: Path, block: FieldBlock, known: dict[str, tuple[AnyHeap, Recipe]]) -> tuple[str, AnyHeap, Recipe]:
     for name, (heap, recipe) in known.items():
         if variant := variant_of(recipe, block):
             return name, heap, variant

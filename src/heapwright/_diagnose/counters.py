@@ -1,8 +1,8 @@
 """Counters that a library prints in a form of its own, on several lines or with words that mean something else there.
 
-The block of a generated heap, ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there is, not what is free), Mbed TLS's
-memory_buffer_alloc status, glibc's malloc_stats and malloc_info, the rows of ms_print, Linux's free pages by size, and
-the table of `free`. All others are read by their words (`readings`).
+The block of a generated heap, ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there
+is, not what is free), Mbed TLS's memory_buffer_alloc status, glibc's malloc_stats and malloc_info, the rows of
+ms_print, Linux's free pages by size, and the table of `free`. All others are read by their words (`readings`).
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ class _Packed:
             "keys": KEY_WORDS[self.keyed],
             "seals": int(self._seals()),
             **self._threads(),
-            "class_count": {"bytes": self._class_bytes(), "natural": 1},
+            "tally": {"bytes": self._class_bytes(), "natural": 1},
             "guard": {"bytes": 4, "natural": int(on_words)},
             "pools": laid_out,
         }

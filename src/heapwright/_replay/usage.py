@@ -1,4 +1,4 @@
-"""The most that a heap was used for: in a replay, or on a device, whose generated heap keeps it in a block of 116 bytes.
+"""The most that a heap was used for, in a replay or on a device: generated heaps write it to a block of 116 bytes.
 
 `struct PREFIX_field` of generated headers is the layout of the block: no padding, in the device's byte order. It comes
 as raw bytes, or as hexadecimal digits in the lines of a log or of a debugger.
@@ -61,9 +61,8 @@ class Usage:
 
     def combined(self, other: Usage) -> Usage:
         """The larger number of both, for a heap that serves two recordings."""
-        blocks = tuple(map(max, self.blocks, other.blocks))
-        numbers = (max(getattr(self, key), getattr(other, key)) for key in _NUMBERS)
-        return Usage(*numbers, blocks)
+        numbers = {key: max(getattr(self, key), getattr(other, key)) for key in _NUMBERS}
+        return Usage(**numbers, blocks=tuple(map(max, self.blocks, other.blocks)))
 
 
 _NUMBERS = ("arena", "peak", "refused", "used_peak", "largest_refused")
@@ -103,7 +102,7 @@ def usage_after(trace: Trace, recipe: Recipe, arena: int | None = None) -> Usage
     code = lib.hw_usage_after(struct, calls.struct, memory_of(struct, calls, size), size, result)
     explain(code, recipe, struct, size)
     numbers = list(result)
-    used, peak, refused, used_peak, largest_refused = numbers[: -CLASSES]
+    used, peak, refused, used_peak, largest_refused = numbers[:-CLASSES]
     return Usage(used, peak, refused, used_peak, largest_refused, tuple(numbers[-CLASSES:]))
 
 

@@ -8,7 +8,7 @@ static uint32_t {{ prefix }}_field_sum(const struct {{ prefix }}_field *field)
 {
     const unsigned char *bytes = (const unsigned char *)field;
     uint32_t sum = UINT32_MAX;
-    for (size_t i = 0; i < offsetof(struct {{ prefix }}_field, check); i++) {
+    for (size_t i = 0; i < sizeof *field - sizeof field->check; i++) {
         sum ^= bytes[i];
         for (int bit = 0; bit < 8; bit++) {
             sum = (sum >> 1) ^ ((sum & 1u) ? UINT32_C(0xedb88320) : 0u);

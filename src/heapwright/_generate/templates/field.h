@@ -8,7 +8,7 @@
 struct {{ prefix }}_field {
     uint32_t magic;               /* {{ upper }}_FIELD_MAGIC */
     uint8_t version;              /* 1 */
-    uint8_t counts;               /* 0: no counters; 1: bytes, by `counters` in the recipe; 2: "classes", too */
+    uint8_t counts;               /* 0: neither bytes nor blocks; 1: bytes; 2: blocks by size, too */
     uint16_t bytes;               /* of this block */
     uint32_t recipe;              /* the first 32 bits of the recipe's hash */
     uint32_t boots;               /* number of calls of {{ prefix }}_field_boot() */
