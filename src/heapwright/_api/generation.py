@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from heapwright._platforms.catalogue import Platform
     from heapwright._recipes.recipe import Recipe
     from heapwright._studies.analysis import Analysis
-    from heapwright._studies.as_shipped import Shipped, ShippingOptions
+    from heapwright._studies.as_shipped import ShippingOptions
     from heapwright._traces.trace import Trace
 
 _Found = TypeVar("_Found")
@@ -134,12 +134,12 @@ def generate(
         if traces:
             require_one_memory(recipe)
         if platform is None:
-            about, extras = Banner(*_shipped(result, recipe, traces), cost_of_checks(recipe)), Extras(package, inline)
+            about, extras = Banner(*result.shipped(recipe, traces), cost_of_checks(recipe)), Extras(package, inline)
             files = write(recipe, Path(output), prefix, about, watched, behind, extras)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
-            about = Banner(*_shipped(result, given, traces), cost_of_checks(given))
+            about = Banner(*result.shipped(given, traces), cost_of_checks(given))
             files = generate_for(into, recipe, Path(output), prefix, about, watched, package)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
@@ -189,14 +189,6 @@ def _to_ship(heap: AnyHeap) -> Iterator[ShippingOptions]:
 
     with Analysis.open(path) as study:
         yield ShippingOptions.of(study, id)
-
-
-def _shipped(result: ShippingOptions, recipe: Recipe, traces: Sequence[Trace]) -> Shipped:
-    """Statements of the files; without a study the traces of the evidence are those that the heap was tailored to."""
-    from heapwright._replay.usage import usage_of
-
-    shipped = result.shipped(recipe)
-    return shipped if shipped.recorded or not traces else shipped._replace(recorded=usage_of(traces, recipe))
 
 
 def _evidence(
@@ -303,7 +295,6 @@ def attack(
         `beside`: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         output: a picture to draw, a file that ends in .svg or .html; None for none.
-
         cpu: the emulated processor that runs it, as of `measure`; None for this machine.
         compiler: for that processor, "gcc" or "zig"; None for the first that is installed.
         exploits: try twelve published exploitation techniques instead, with pointers of `word_size` bits, or of 32 and

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from heapwright._generate.core import EVENTS, core_sources, defined
 from heapwright._generate.fallback_malloc import family, of_pools, require_in_front
@@ -30,7 +30,6 @@ from heapwright._support.writing import filling
 if TYPE_CHECKING:
     from heapwright._generate.specialise import Specialised
     from heapwright._recipes.recipe import Recipe
-    from heapwright._replay.usage import Usage
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
 MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "free", "pointer", "usable_size")))
@@ -48,6 +47,17 @@ SITED = ("hw_malloc_at", "hw_calloc_at")
 """What a heap has whose pools serve call sites alone."""
 CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
+
+
+class Recorded(Protocol):
+    """The most that a heap was used for, as `heapwright._replay.usage.Usage` has it."""
+
+    @property
+    def peak(self) -> int: ...
+    @property
+    def used_peak(self) -> int: ...
+    @property
+    def blocks(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Banner:
     reserve: str = ""
     explored: str = ""
     reserve_bytes: int | None = None
-    recorded: Usage | None = None
+    recorded: Recorded | None = None
     notice: str = ""
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import Value, combine
-from heapwright._replay.usage import Usage
+from heapwright._replay.usage import Usage, usage_of
 from heapwright._support.engine import Engine
 from heapwright._support.errors import HeapwrightError
 
 if TYPE_CHECKING:
     from heapwright._studies.analysis import Analysis
+    from heapwright._traces.trace import Trace
 
 
 class Shipped(NamedTuple):
@@ -66,11 +67,12 @@ class ShippingOptions:
             )
         return cls(study.recipe(id), study, id)
 
-    def shipped(self, recipe: Recipe) -> Shipped:
-        """Statements of the files for this recipe, as it is generated."""
+    def shipped(self, recipe: Recipe, traces: Sequence[Trace] = ()) -> Shipped:
+        """Statements of the files for this recipe, as it is generated; without a study it is tailored to the traces."""
         if self.study is not None:
             return shipped(self.study, self.id, recipe)
-        return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None, recorded=None)
+        known = self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None, recorded=None)
+        return known._replace(recorded=usage_of(traces, recipe)) if traces else known
 
 
 def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
@@ -105,7 +107,6 @@ def _replayed(
 ) -> tuple[Mapping[str, Value] | None, Usage | None]:
     """`metrics` and `recorded` of `Shipped`."""
     from heapwright._replay.replay import replay
-    from heapwright._replay.usage import usage_of
     from heapwright._studies.originals import original
 
     try:
