@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._explore.budget import TimeBudget
+from heapwright._explore.default_space import bounded_recipes
 from heapwright._explore.evaluation import EvaluationOutcome, Evaluator, SearchCandidate
 from heapwright._explore.local_search import LIMIT, MetricsByTrace, seek
 from heapwright._explore.options import Options, Strategy
@@ -32,7 +33,6 @@ from heapwright._explore.workers import Interrupt, Threads, WorkerPool
 from heapwright._measure.metrics import replay_for
 from heapwright._recipes.zoo.catalogue import names
 from heapwright._replay.engine import GROWING
-from heapwright._replay.long_run import futures_of
 from heapwright._replay.metrics import ON_RECORDING, TIME, Value
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.recommendations import DEPLOYED, UNTUNED, WELL_KNOWN
@@ -44,6 +44,8 @@ from heapwright._support.gc_tuning import seldom_collected
 from heapwright._support.remote import writable
 from heapwright._support.subprocesses import processors
 from heapwright._support.version import __version__
+from heapwright._traces.live_bound import LiveBound
+from heapwright._traffic.workloads.made import futures_of
 
 if TYPE_CHECKING:
     from heapwright._explore.space import AnySpace
@@ -164,13 +166,15 @@ class _Steps:
     ) -> list[str]:
         """Evaluate the recipes that the strategy chooses; ids of the reference allocators to judge in any case."""
         options, portfolio = self.options, [recipe.hash for recipe in first_of(self.traces, self.space.align)]
-        chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed)
+        bounded = [recipe.canonical().hash for recipe in _bounded(self.traces, self.space.align)]
+        chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed, bounded)
         chosen = _ordered(chosen, portfolio)
         exploring = Exploring(self.runner, Trials(self.runner.study, evaluator, "explored"))
         is_whole = len(chosen) == len(self.candidates)
         exploring.run(chosen, finishing, portfolio, ranked=is_whole, time_budget=self.time_budget)
         ids = {item.zoo_name: item.id for item in chosen if item.zoo_name}
-        return [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
+        reference = [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
+        return [*reference, *(id for id in bounded if id in self.candidates)]
 
     def search_locally(self, space: WideSpace, earlier: Sequence[Recipe]) -> None:
         """Search a wide space by local steps; what it evaluates, and what earlier runs did, joins the candidates."""
@@ -202,7 +206,7 @@ class _Steps:
             runner.study.set_apart([TraceInfo.of(trace) for trace in self.held_out], "held out")
             replay = replay_for(tuple(self.objectives), options.energies)
             validation.on(best, self.held_out, "held out", replay)
-        if options.stress_test:
+        if options.stress_test and not runner.study.proved:
             stress_test_best(runner, self.candidates, traces, time_budget)
         if TIME in options.keys and runner.evaluated and time.perf_counter() < time_budget.until:
             from heapwright._explore.host_timing import Turns, time_in_turn
@@ -291,14 +295,21 @@ def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
 
 
 def _choose(
-    candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int
+    candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int, always: Collection[str] = ()
 ) -> list[SearchCandidate]:
-    """Reference allocators, then those that the strategy takes, shuffled so that early rates forecast later ones."""
-    zoo = [candidate for candidate in candidates if candidate.zoo_name]
-    rest = [candidate for candidate in candidates if not candidate.zoo_name]
+    """Reference allocators and those of the ids ``always``, then those that the strategy takes, shuffled so that early
+    rates forecast later ones."""
+    zoo = [candidate for candidate in candidates if candidate.zoo_name or candidate.id in always]
+    rest = [candidate for candidate in candidates if not (candidate.zoo_name or candidate.id in always)]
     if strategy == "exhaustive":
         rest = rest[:limit]
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
+
+
+def _bounded(traces: Sequence[Trace], align: int) -> list[Recipe]:
+    """What serves any order of the objects of traces that all have a bound."""
+    bounds = [bound for trace in traces if (bound := LiveBound.of(trace)) is not None]
+    return bounded_recipes(bounds, align) if len(bounds) == len(traces) else []
 
 
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:

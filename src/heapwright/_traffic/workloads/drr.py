@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heapwright._traces.live_bound import ObjectClass
 from heapwright._traffic.workloads import link
 
 if TYPE_CHECKING:
@@ -88,10 +89,22 @@ def drr(
         nodes=True,
         limit=link.ring_limit(ring),
     )
-    info = link.told(bits, load, rate, ring, events)
+    stored = _stored(packets, size, headers)
+    most = _largest_stored(packets, size, headers, stored)
+    held = [ObjectClass(ring, extra, most + extra), ObjectClass(ring, node, node)] if ring else []
+    info = link.link_facts(bits, load, rate, ring, events, held)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
     metadata = link.label(packets, "drr", size=size, headers=headers, **info, **options)
-    return link.trace_of("drr", events, _stored(packets, size, headers) + extra, node, metadata)
+    return link.trace_of("drr", events, stored + extra, node, metadata)
+
+
+def _largest_stored(packets: PacketTable, size: link.Size, headers: int | None, stored: link.Int64s) -> int:
+    """Bytes stored of the largest packet that may come: one of these, or one of the MTU."""
+    most = int(stored.max(initial=0))
+    if "mtu" not in packets.metadata:
+        return most
+    removed = (IP_HEADERS if size == "ip" else 0) if headers is None else headers
+    return max(most, link.largest_size(packets, size) - removed)
 
 
 def _stored(packets: PacketTable, size: link.Size, headers: int | None) -> link.Int64s:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heapwright._traces.live_bound import ObjectClass
 from heapwright._traffic.workloads import link
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def easyport(
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
-    info = link.told(bits, load, rate, ring, events)
+    held = [ObjectClass(ring, extra, link.largest_size(packets, size) + extra)] if ring else []
+    info = link.link_facts(bits, load, rate, ring, events, held)
     metadata = link.label(packets, "easyport", size=size, **info, extra=extra)
     return link.trace_of("easyport", events, link.sizes(packets, size) + extra, 0, metadata)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright._support.errors import ParameterError
+from heapwright._traces.live_bound import KEY as LIVE_BOUND
+from heapwright._traces.live_bound import LiveBound, ObjectClass
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
 from heapwright._traffic.workloads import link
@@ -64,16 +66,23 @@ def queue(
     used = len(packets) if cycles is None else min(len(packets), cycles * burst)
     packets = link.first_packets(packets, used)
     events = _filled_and_emptied(packets, limit, burst)
-    metadata = link.label(packets, "queue", size=size, limit=limit, burst=burst, used=used, dropped=events.dropped)
+    held = LiveBound.from_classes(_held(packets, size, limit)).text
+    info = {"limit": limit, "burst": burst, "used": used, "dropped": events.dropped, LIVE_BOUND: held}
+    metadata = link.label(packets, "queue", size=size, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 
 def _timed(packets: PacketTable, size: link.Size, limit: int, load: float, rate: float | None) -> Trace:
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=limit)
-    info = link.told(bits, load, rate, None, events) | {"used": len(packets), "dropped": events.dropped}
+    held = _held(packets, size, limit)
+    info = link.link_facts(bits, load, rate, None, events, held) | {"used": len(packets), "dropped": events.dropped}
     metadata = link.label(packets, "queue", size=size, limit=limit, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
+
+
+def _held(packets: PacketTable, size: link.Size, limit: int) -> list[ObjectClass]:
+    return [ObjectClass(limit, 0, link.largest_size(packets, size))]
 
 
 def _filled_and_emptied(packets: PacketTable, limit: int, burst: int) -> link.Events:
