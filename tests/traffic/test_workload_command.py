@@ -181,8 +181,9 @@ def test_a_rate_is_one_load(tmp_path: Path) -> None:
         (["queue", "p", "--set", "limit=7", "--set", "cycles=3"], 7),
         (["queue", "p", "--set", "limit=7", "--set", "cycles=all"], 7),
         (["queue", "p", "--set", "limit=7", "--load", "2"], 7),
-        (["modem", "--calls", "9", "--seed", "3"], None),
-        (["poisson", "--requests", "900", "--interarrival", "0.1", "--set", "min_size=1", "--set", "max_size=9"], None),
+        (["priority", "p", "--set", "ring=5", "--load", "2"], 5),
+        (["modem", "--set", "calls=9", "--seed", "3"], None),
+        (["poisson", "--set", "requests=900", "--set", "interarrival=0.1", "--set", "min_size=1"], None),
     ],
 )
 def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: int | None) -> None:
@@ -205,7 +206,7 @@ def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: in
     "words",
     [
         ["drr"],
-        ["poisson", "--requests", "-1", "-o", "x"],
+        ["poisson", "--set", "requests=-1", "-o", "x"],
         ["drr", "p", "--size", "x"],
         ["drr", "p", "--set", "quantum=1", "-o", "x"],
     ],

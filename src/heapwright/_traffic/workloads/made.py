@@ -145,7 +145,9 @@ class Made:
         result = self.run(packets, faster)
         info = {"copy_of": self.trace.name, "copy_kind": name, "copy_number": str(number), "copy_seed": str(seed)}
         return replace(
-            result, name=f"{self.trace.name}~{name}-{number}", metadata={**self.trace.metadata, **result.metadata, **info}
+            result,
+            name=f"{self.trace.name}~{name}-{number}",
+            metadata={**self.trace.metadata, **result.metadata, **info},
         )
 
 

@@ -110,9 +110,7 @@ def _run(name: str, queue: PacketQueue, packets: PacketTable, bits: float, ring:
     if held:
         raise HeapwrightError(f"{name}: take() returned None although {len(held)} packets were held")
     ns, object_, op = (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.zeros(0, int),) * 3
-    return link.Events(
-        ns.astype(np.int64), object_.astype(np.uint32), op.astype(np.uint8), len(packets), dropped
-    )
+    return link.Events(ns.astype(np.int64), object_.astype(np.uint32), op.astype(np.uint8), len(packets), dropped)
 
 
 def queue_file(path: Path) -> Callable[..., Trace]:
