@@ -23,12 +23,12 @@ from heapwright._recipes.kinds.fixed import Fixed
 from heapwright._recipes.kinds.quick import Quick
 from heapwright._recipes.policy import policy_struct
 from heapwright._replay.engine import arena_holding, least_arena
-from heapwright._traces.live_bound import LiveBound
-from heapwright._traces.validation import FREE, REALLOC
+from heapwright._traces.live_bound import KEY, LiveBound
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
-    from heapwright._traces.trace import Trace
 
 
 def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
@@ -57,6 +57,12 @@ def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
         return None
     arena = max(arena_holding(struct, int(struct.fixed_end) + least.bytes), least_arena(struct))
     return WorstCase(arena, least.theorem) if arena <= struct.reach else None
+
+
+def worst_case_of(bound: LiveBound, recipe: Recipe) -> WorstCase | None:
+    """The least arena that a theorem gives for any order of objects within a bound; None if no theorem applies."""
+    largest = Trace.from_columns(op=[MALLOC], id=[0], size=[bound.largest], metadata={KEY: bound.text})
+    return worst_case(largest, recipe)
 
 
 def _takes_all(trace: Trace, pool: Any, bound: LiveBound | None) -> bool:
