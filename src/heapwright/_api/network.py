@@ -13,10 +13,10 @@ from heapwright._api.arguments import PathLike, listed, one_line_errors
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
-    from heapwright._api.explorations import Member
+    from heapwright._api.arguments import Member
     from heapwright._explore.runner import Progress
-    from heapwright._recipes.recipe import Recipe
     from heapwright._studies.decision import Decision
+    from heapwright._studies.proofs import Proof
     from heapwright._traces.trace import Trace
     from heapwright._traffic.workloads.queue_bound import QueueBound
 
@@ -32,11 +32,8 @@ SECONDS = 30.0
 LONG = 200_000
 """Calls of all traces from which on the exploration has a budget by default."""
 
-FIXED_LIMIT = 1000
-"""Packets of the fixed queue without a ring: the default of `heapwright workload queue`."""
-
-_SETTINGS = {"extra": "state"}
-"""Names of settings that have a parameter of another name here."""
+MOST_PACKETS = 20_000
+"""Packets that are explored on behind a ring, whose bound holds for all others."""
 
 
 class Step(NamedTuple):
@@ -45,34 +42,6 @@ class Step(NamedTuple):
     title: str
     command: tuple[str, ...]
     sentences: list[str]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """Proof of a reserve for one bound on live objects.
-
-    Attributes:
-        bound: the objects at once, in words.
-        arena: bytes that serve any order of them, and by which theorem; None if none is proved.
-        theorem: its name.
-        order: bytes that the worst order known needs.
-    """
-
-    bound: str
-    arena: int | None
-    theorem: str
-    order: int | None
-
-    def sentence(self) -> str:
-        """The proof in words."""
-        if self.arena is None:
-            return f"No arena is proved to serve any order of {self.bound}."
-        text = f"{self.arena:,} bytes serve any order of {self.bound} ({self.theorem})"
-        if self.order is None:
-            return f"{text}."
-        if self.order == self.arena:
-            return f"{text}, and some order needs all of them."
-        return f"{text}; the worst order known needs {self.order:,}, {100 * (1 - self.order / self.arena):.1f} % less."
 
 
 @dataclass(frozen=True)
@@ -85,7 +54,7 @@ class Network:
         bounds: what bounds the queue, one a trace.
         study: the study; `hw.open_study` opens it.
         decision: the heap, its reserve, the evidence and alternatives.
-        proofs: of the reserve, one a trace that has a bound.
+        proofs: of the reserve, one for each bound on what is live.
         energy: nJ a packet, by the process of the memory.
         heap: the C files.
         page: the report.
@@ -159,7 +128,7 @@ def network(
     steps: list[Step] = []
 
     def add(title: str, command: Sequence[PathLike], sentences: list[str]) -> None:
-        steps.append(Step(title, ("heapwright", *map(os.fspath, command)), sentences))
+        steps.append(Step(title, ("heapwright", *(os.fspath(word) for word in command)), sentences))
         done(steps[-1])
 
     tables = [_imported(path, folder, add) for path in _stems_once(files)]
@@ -214,7 +183,7 @@ def _imported(path: Path, folder: Path, add: Add) -> Path:
     from heapwright._api.traces import import_packets
     from heapwright._support.kinds import kind_of
     from heapwright._traffic.packets import PacketTable
-    from heapwright._traffic.profile import profile_packets
+    from heapwright._traffic.profile import in_words, profile_packets
 
     if not path.is_file():
         raise HeapwrightError(f"{path}: no such file; give a capture or a packet table")
@@ -225,58 +194,40 @@ def _imported(path: Path, folder: Path, add: Add) -> Path:
         table.write(target)
         lost = [table.metadata["warning"]] if "warning" in table.metadata else []
         add("The packets", ["import", path, "-o", target], [f"{target}: {len(table):,} packets.", *lost])
-    add("The traffic", ["profile", target], _traffic(profile_packets(table, path.stem)))
+    add("The traffic", ["profile", target], in_words(profile_packets(table, path.stem)))
     return target
-
-
-def _traffic(info: Mapping[str, Any]) -> list[str]:
-    """The traffic in words: packets, sizes, how stable their shares are, and bursts."""
-    sizes = info["sizes"][:3]
-    shares = ", ".join(f"{row['size']:,} bytes {row['share']:.1%}" for row in sizes)
-    seconds = f" in {info['seconds']:,.3g} s" if info["seconds"] else ""
-    result = [
-        f"{info['name']}: {info['packets']:,} packets{seconds}, {info['flows']:,} flows; {info['distinct_sizes']:,} sizes: "
-        f"{shares}."
-    ]
-    if info["stability"]:
-        row = info["stability"][0]
-        spread = ", ".join(f"{share['size']:,} bytes ± {share['deviation']:.1%}" for share in row["shares"])
-        result.append(f"In samples of {row['packets']:,} packets these shares vary: {spread}.")
-    variation = info["burstiness"]["interarrival_cv"]
-    if variation is not None:
-        result.append(
-            f"Gaps between packets have a coefficient of variation of {variation:.3g}; a Poisson process has 1."
-        )
-    return result
 
 
 def _made(table: Path, folder: Path, chosen: _Chosen, add: Add) -> tuple[Path, QueueBound]:
     """The trace of a packet table behind the queue, and what bounds it."""
+    from heapwright._traces.live_bound import LiveBound
     from heapwright._traffic.packets import PacketTable
     from heapwright._traffic.workloads.made import maker
     from heapwright._traffic.workloads.queue_bound import queue_bound
 
     name, options = chosen.workload, chosen.options()
-    filled = name == "queue" and "rate" not in options
     at_load: dict[str, Any] = {} if "rate" in options else {"load": chosen.load}
+    packets = PacketTable.read(table)
     trace = maker(name, table, {**options, **at_load})()
+    shortened = LiveBound.of(trace) is not None and len(packets) > MOST_PACKETS and "count" not in options
+    if shortened:
+        rate = {"rate": float(trace.metadata["bits_a_second"])} if "bits_a_second" in trace.metadata else {}
+        options, at_load = {**options, **rate, "count": MOST_PACKETS}, {} if rate else at_load
+        trace = maker(name, table, {**options, **at_load})()
     label = Path(name).stem if name.endswith(".py") else chosen.queue
     target = folder / f"{table.stem}-{label}.parquet"
     trace.write(target)
-    packets = PacketTable.read(table)
     again = functools.partial(_again, name, packets, options)
     bound = queue_bound(trace, again, at_load.get("load"))
     words: list[PathLike] = ["workload", name, table]
-    words += (
-        []
-        if filled and not at_load
-        else [item for key, value in at_load.items() for item in (f"--{key}", f"{value:g}")]
-    )
+    words += [item for key, value in at_load.items() for item in (f"--{key}", f"{value:g}")]
     words += [item for key, value in options.items() for item in ("--set", f"{key}={value}")]
     sent = float(trace.metadata.get("bits_a_second", 0))
     speed = f" a link of {sent / 1e6:,.3g} Mbit/s sends;" if sent else ""
     found = f"{trace.name}:{speed} {len(trace):,} calls, peak {trace.peak_live_bytes:,} bytes in "
     found += f"{trace.peak_live_objects:,} objects."
+    if shortened:
+        found += f" It has the first {MOST_PACKETS:,} packets; the bound holds for all."
     add("The queue", [*words, "-o", target], [found, bound.sentence(trace.peak_live_bytes)])
     return target, bound
 
@@ -301,6 +252,7 @@ def _answered(
     from heapwright._api.explorations import explore
     from heapwright._api.generation import generate, report
     from heapwright._studies.decision import decide
+    from heapwright._studies.proofs import proofs_of
     from heapwright._traces.trace import Trace
 
     platform, prefix, budget = wanted
@@ -313,9 +265,9 @@ def _answered(
     study = explore(read, path, objectives=NETWORK_OBJECTIVES, budget=budget, progress=progress)
     decision = decide(study)
     pick = study.pick()
-    proofs = [_proof(bound, pick.recipe) for bound in bounds if bound.bound is not None]
+    proofs = proofs_of(study, pick.id)
     energy = _energy(pick, tables, read)
-    sentences = [*decision.sentences(), *(proof.sentence() for proof in dict.fromkeys(proofs)), _in_words(energy)]
+    sentences = [*decision.sentences(), *(proof.sentence() for proof in proofs), _in_words(energy)]
     objectives = ["--objectives", ",".join(NETWORK_OBJECTIVES)]
     add("The heap", ["explore", *traces, *objectives, *limit, "-o", path], sentences)
     into = ["--platform", platform] if platform else []
@@ -328,20 +280,6 @@ def _answered(
     report(study, page)
     add("The page", ["report", path, "--no-plots", "-o", page], [f"{page}."])
     return Network(tables, traces, bounds, path, decision, proofs, energy, files, page, steps)
-
-
-def _proof(bound: QueueBound, recipe: Recipe) -> Proof:
-    """The proof for a bound, and the worst order known."""
-    from heapwright._replay.worst_case import worst_case_of
-    from heapwright._replay.worst_order import worst_order
-
-    assert bound.bound is not None
-    proved = worst_case_of(bound.bound, recipe)
-    try:
-        order: int | None = worst_order(bound.bound, recipe)[1]
-    except HeapwrightError:
-        order = None
-    return Proof(str(bound.bound), proved and proved.bytes, proved.theorem if proved else "", order)
 
 
 def _energy(pick: Member, tables: Sequence[Path], traces: Sequence[Trace]) -> dict[str, float]:

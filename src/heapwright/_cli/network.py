@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     captures: tuple[Path, ...],
     queue: str,
     settings: tuple[str, ...],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -114,7 +114,7 @@ def explore(
     evaluator = Evaluator(traces, replay_for(ranked, energies), ranked if set(ranked) <= set(GROWING) else ())
     is_new = not writable(Path(study_path)).exists() and options.dask is None
     with prefetching(evaluator, _zoo_of(space) if is_new else ()):
-        candidates = _candidates(space)
+        candidates = _candidates(space, _bounded(traces, space.align))
         identity = Identity.of(traces, keys, space.digest, len(space), energies, space.align, options.same_device)
     pool = _worker_pool(options.jobs, options.dask)
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
@@ -166,15 +166,14 @@ class _Steps:
     ) -> list[str]:
         """Evaluate the recipes that the strategy chooses; ids of the reference allocators to judge in any case."""
         options, portfolio = self.options, [recipe.hash for recipe in first_of(self.traces, self.space.align)]
-        bounded = [recipe.canonical().hash for recipe in _bounded(self.traces, self.space.align)]
-        chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed, bounded)
+        chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed)
         chosen = _ordered(chosen, portfolio)
         exploring = Exploring(self.runner, Trials(self.runner.study, evaluator, "explored"))
         is_whole = len(chosen) == len(self.candidates)
         exploring.run(chosen, finishing, portfolio, ranked=is_whole, time_budget=self.time_budget)
         ids = {item.zoo_name: item.id for item in chosen if item.zoo_name}
         reference = [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
-        return [*reference, *(id for id in bounded if id in self.candidates)]
+        return [*reference, *(item.id for item in chosen if item.always)]
 
     def search_locally(self, space: WideSpace, earlier: Sequence[Recipe]) -> None:
         """Search a wide space by local steps; what it evaluates, and what earlier runs did, joins the candidates."""
@@ -283,24 +282,27 @@ def _zoo_of(space: AnySpace) -> list[SearchCandidate]:
     return [SearchCandidate(id, recipe, recipe.name) for id, recipe in space.zoo.items()]
 
 
-def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
-    """Recipes of the space by id, then reference allocators at their own alignments, which are not ranked."""
-    results = {}
+def _candidates(space: AnySpace, bounded: Sequence[Recipe] = ()) -> dict[str, SearchCandidate]:
+    """Recipes of the space by id, then reference allocators at their own alignments, which are not ranked.
+
+    ``bounded``: what serves any order, and so is always evaluated if it is in the space.
+    """
+    results, always = {}, {recipe.canonical().hash for recipe in bounded}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
-        results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
+        name = named.name if named else None
+        results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, name, always=recipe.hash in always)
     for recipe in space.unranked:
         results[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return results
 
 
 def _choose(
-    candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int, always: Collection[str] = ()
+    candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int
 ) -> list[SearchCandidate]:
-    """Reference allocators and those of the ids ``always``, then those that the strategy takes, shuffled so that early
-    rates forecast later ones."""
-    zoo = [candidate for candidate in candidates if candidate.zoo_name or candidate.id in always]
-    rest = [candidate for candidate in candidates if not (candidate.zoo_name or candidate.id in always)]
+    """What is always evaluated, then what the strategy takes, shuffled so that early rates forecast later ones."""
+    zoo = [candidate for candidate in candidates if candidate.zoo_name or candidate.always]
+    rest = [candidate for candidate in candidates if not (candidate.zoo_name or candidate.always)]
     if strategy == "exhaustive":
         rest = rest[:limit]
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
@@ -315,7 +317,7 @@ def _bounded(traces: Sequence[Trace], align: int) -> list[Recipe]:
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:
     """Reference allocators, the portfolio in its order, then the others as they were."""
     rank = {id: at for at, id in enumerate(first)}
-    return sorted(chosen, key=lambda item: -1 if item.zoo_name else rank.get(item.id, len(rank)))
+    return sorted(chosen, key=lambda item: -1 if item.zoo_name or item.always else rank.get(item.id, len(rank)))
 
 
 def _worker_pool(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPool]:

@@ -76,7 +76,7 @@ def load_of_bound(bound: LiveBound, recipe: Recipe) -> BlockLoad:
     """The load on a recipe of as many objects as the bound allows, each as large as its class."""
     most = np.array([item.most for item in bound.classes], np.int64)
     blocks, smallest = block_sizes(recipe, most)
-    live = int((blocks * [item.count for item in bound.classes]).sum())
+    live = int((blocks * [item.objects for item in bound.classes]).sum())
     return BlockLoad(live, int(blocks.max()), smallest, bound.objects)
 
 

@@ -75,19 +75,19 @@ class _Program:
 
 
 def _filled_rounds(bound: LiveBound, sizes: Sequence[int]) -> Trace:
-    largest, others = bound.classes[0], [item.most for item in bound.classes[1:] for _ in range(item.count)]
-    rounds, calls = largest.count.bit_length(), _Program()
+    largest, others = bound.classes[0], [item.most for item in bound.classes[1:] for _ in range(item.objects)]
+    rounds, calls = largest.objects.bit_length(), _Program()
     too_small = [sizes[min(at, len(sizes) - 1)] for at in range(rounds, 0, -1)]
     if others:
         smaller, holes = sizes[min(rounds + 1, len(sizes) - 1)], []
-        for _ in range(largest.count):
+        for _ in range(largest.objects):
             if others:
                 calls.malloc(others.pop())
             holes.append(calls.malloc(smaller))
         for size in others:
             calls.malloc(size)
         calls.free(holes)
-    free = largest.count
+    free = largest.objects
     for size in too_small:
         made = [calls.malloc(largest.most if at % 2 or free == 1 else size) for at in range(free)]
         if free > 1:
@@ -99,11 +99,11 @@ def _filled_rounds(bound: LiveBound, sizes: Sequence[int]) -> Trace:
 def _ascending(bound: LiveBound, sizes: Sequence[int]) -> Trace:
     largest, calls = bound.classes[0], _Program()
     for item in bound.classes[1:]:
-        for _ in range(item.count):
+        for _ in range(item.objects):
             calls.malloc(item.most)
     made: list[int] = []
     powers = [size for size in sizes if size == largest.most or size.bit_length() != (size + 8).bit_length()]
-    for size in reversed(sizes if len(sizes) * largest.count <= _MOST_CALLS else powers):
+    for size in reversed(sizes if len(sizes) * largest.objects <= _MOST_CALLS else powers):
         calls.free(made)
-        made = [calls.malloc(size) for _ in range(largest.count)]
+        made = [calls.malloc(size) for _ in range(largest.objects)]
     return calls.trace("ascending", bound)

@@ -115,8 +115,9 @@ _META: dict[str, Callable[[Any], bool]] = {
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
 setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator
-in use today by its name, the traces' common origin (`heapwright._traces.origin`), leaks by trace, and in words by trace
-the requests that failed while it was recorded and what bounds its live objects. A study may lack those from `target` on."""
+in use today by its name, the traces' common origin (`heapwright._traces.origin`), and by trace its leaks, in words the
+requests that failed while it was recorded, and what bounds its live objects. A study may lack those from `target` on.
+"""
 
 _LATER_META = ("target", "tolerance", "same_device", "current", "origin", "leaks", "failures", "live_bounds")
 

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 KEY = "live_bound"
-"""Key of the metadata: a JSON list of [count, least, most]."""
+"""Key of the metadata: a JSON list of [objects, least, most]."""
 
 
 class ObjectClass(NamedTuple):
-    """Objects of which at most ``count`` are live at once, each of ``least`` to ``most`` bytes."""
+    """Objects of which at most this many are live at once, each of ``least`` to ``most`` bytes."""
 
-    count: int
+    objects: int
     least: int
     most: int
 
     def __str__(self) -> str:
         size = f"{self.most:,}" if self.least == self.most else f"up to {self.most:,}"
-        return f"{self.count:,} of {size} bytes"
+        return f"{self.objects:,} of {size} bytes"
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class LiveBound:
     def parse(cls, text: str) -> LiveBound:
         """Read the text of `text`. Raises ValueError or TypeError."""
         rows = [ObjectClass(*map(int, row)) for row in json.loads(text)]
-        if not rows or any(not (row.count > 0 and 0 <= row.least <= row.most) for row in rows):
+        if not rows or any(not (row.objects > 0 and 0 <= row.least <= row.most) for row in rows):
             raise ValueError
         return cls.from_classes(rows)
 
     @classmethod
     def from_classes(cls, classes: Sequence[ObjectClass]) -> LiveBound:
         """The bound of these classes."""
-        return cls(tuple(sorted(classes, key=lambda item: (-item.most, -item.count))))
+        return cls(tuple(sorted(classes, key=lambda item: (-item.most, -item.objects))))
 
     @property
     def text(self) -> str:
@@ -74,7 +74,7 @@ class LiveBound:
     @property
     def objects(self) -> int:
         """Most live objects at once, of all classes."""
-        return sum(item.count for item in self.classes)
+        return sum(item.objects for item in self.classes)
 
     @property
     def largest(self) -> int:
@@ -84,7 +84,7 @@ class LiveBound:
     @property
     def payload_bytes(self) -> int:
         """Most live bytes at once, which no heap can do without."""
-        return sum(item.count * item.most for item in self.classes)
+        return sum(item.objects * item.most for item in self.classes)
 
     def fixed_blocks(self, align: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Sizes and counts of fixed blocks that serve any order: a size for each class, a block for each object.
@@ -96,7 +96,7 @@ class LiveBound:
         counts = [0] * len(sizes)
         for item in self.classes:
             for at in range(bisect_left(sizes, item.least), bisect_left(sizes, item.most) + 1):
-                counts[at] += item.count
+                counts[at] += item.objects
         return tuple(sizes), tuple(counts)
 
     def __str__(self) -> str:

@@ -1,7 +1,8 @@
 """Workloads: the heap traffic of network applications, as traces.
 
 One module each, with a function of its name: `drr.drr`, `easyport.easyport`, `priority.priority`, `url.url` and
-`queue.queue` take a packet table, `modem.modem` and `poisson.poisson` none. ``docs/workloads.md`` lists the choices that the papers leave open.
+`queue.queue` take a packet table, `modem.modem` and `poisson.poisson` none. ``docs/workloads.md`` lists the choices
+that the papers leave open.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def drr(
     link.require("headers", headers, 0, 1 << 31)
     link.require("node", node, 0, link.MOST_BESIDE)
     link.require("queues", queues, 1, 1 << 31)
-    packets = link.first_packets(packets, count)
+    table, packets = packets, link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     flow = packets.flow if queues is None else packets.flow % np.uint32(queues)
     _, queue = np.unique(flow, return_inverse=True)
@@ -89,8 +89,7 @@ def drr(
         nodes=True,
         limit=link.ring_limit(ring),
     )
-    stored = _stored(packets, size, headers)
-    most = _largest_stored(packets, size, headers, stored)
+    stored, most = _stored(packets, size, headers), _largest_stored(table, size, headers)
     held = [ObjectClass(ring, extra, most + extra), ObjectClass(ring, node, node)] if ring else []
     info = link.link_facts(bits, load, rate, ring, events, held)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
@@ -98,9 +97,9 @@ def drr(
     return link.trace_of("drr", events, stored + extra, node, metadata)
 
 
-def _largest_stored(packets: PacketTable, size: link.Size, headers: int | None, stored: link.Int64s) -> int:
+def _largest_stored(packets: PacketTable, size: link.Size, headers: int | None) -> int:
     """Bytes stored of the largest packet that may come: one of these, or one of the MTU."""
-    most = int(stored.max(initial=0))
+    most = int(_stored(packets, size, headers).max(initial=0))
     if "mtu" not in packets.metadata:
         return most
     removed = (IP_HEADERS if size == "ip" else 0) if headers is None else headers

@@ -27,7 +27,7 @@ BLOCK = 512
 """Packets of a block on average that futures repeat in their order: longer than most bursts."""
 
 SWING = 1.1
-"""Largest factor by which a block comes faster or slower than it was captured: a link at a load of 0.9 stays below 1."""
+"""Most by which a block comes faster or slower than it was captured: at a load of 0.9 the link stays below 1."""
 
 STALL_EVERY = 4096
 """Packets from one stall of the output to the next, on average."""
@@ -121,13 +121,15 @@ class Made:
     def future(self, calls: int, seed: int) -> Trace:
         """The packets, followed by a block bootstrap of them, through the queue; about ``calls`` calls more.
 
-        Blocks of them come faster or slower, and the output stalls now and then (`STALLED`).
+        Blocks of them come faster or slower, and the output stalls now and then (`STALLED`). Of more packets than that
+        the future has the bootstrap alone.
         """
         random = np.random.default_rng([seed, 1])
         used = int(self.trace.metadata.get("used", len(self.packets)))
         more = -(-calls * used // max(len(self.trace), 1))
         drawn = _bootstrapped(self.packets, more, random)
-        result = self.run(_joined(self.packets, _stalled(drawn, self._most_stalled, random)))
+        drawn = _stalled(drawn, self._most_stalled, random)
+        result = self.run(_joined(self.packets, drawn) if len(self.trace) <= calls else drawn)
         info = {"resample_of": self.trace.name, "resample_calls": str(calls), "resample_seed": str(seed)}
         return replace(result, name=f"{self.trace.name}~future", metadata={**self.trace.metadata, **info})
 
@@ -161,8 +163,13 @@ def future_of(trace: Trace, calls: int, seed: int) -> Trace:
 
 
 def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
-    """A future of each trace: of ``calls`` calls, or of twice the recording's own if that is more."""
-    return [future_of(trace, max(calls, 2 * len(trace)), seed) for trace in traces]
+    """A future of each trace: of ``calls`` calls or, drawn from calls, of twice the recording's if that is more."""
+    results = []
+    for trace in traces:
+        made = Made.of(trace)
+        most = max(calls, 2 * len(trace))
+        results.append(made.future(calls, seed) if made else futures.resample(trace, most, seed=seed))
+    return results
 
 
 def each_copy(trace: Trace, count: int, *, seed: int = 0) -> Iterator[Trace]:
@@ -193,7 +200,7 @@ def _bootstrapped(packets: PacketTable, count: int, random: np.random.Generator)
     factor = np.repeat(np.exp(random.uniform(-np.log(SWING), np.log(SWING), blocks)), block)[:count]
     times = np.cumsum(np.rint(gaps[rows] * factor)).astype(np.int64)
     of_block = np.repeat(np.arange(1, blocks + 1, dtype=np.uint32), block)[:count] * np.uint32(0x9E3779B1)
-    columns = {name: getattr(packets, name)[rows] for name in ("frame_len", "ip_len", "proto", "dir")}
+    columns: dict[str, Any] = {name: getattr(packets, name)[rows] for name in ("frame_len", "ip_len", "proto", "dir")}
     return replace(packets, ts_us=times, flow=packets.flow[rows] ^ of_block, **columns)
 
 
@@ -208,7 +215,7 @@ def _stalled(packets: PacketTable, most: int, random: np.random.Generator) -> Pa
 
 
 def _joined(first: PacketTable, second: PacketTable) -> PacketTable:
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(first, name), getattr(second, name)])
         for name in ("frame_len", "ip_len", "proto", "flow", "dir")
     }

@@ -58,24 +58,31 @@ def queue(
     for name, value in (("limit", limit), ("burst", burst), ("cycles", cycles)):
         if value is not None and value < 1:
             raise ParameterError(f"{value}: must be at least 1", parameter=name)
+    held = _held(packets, size, limit)
     packets = link.first_packets(packets, count)
     if load is not None or rate is not None:
-        return _timed(packets, size, limit, link.LOAD if load is None else load, rate)
+        return _timed(packets, size, limit, held, link.LOAD if load is None else load, rate)
     if burst is None:
         burst = limit
     used = len(packets) if cycles is None else min(len(packets), cycles * burst)
     packets = link.first_packets(packets, used)
     events = _filled_and_emptied(packets, limit, burst)
-    held = LiveBound.from_classes(_held(packets, size, limit)).text
-    info = {"limit": limit, "burst": burst, "used": used, "dropped": events.dropped, LIVE_BOUND: held}
+    bound = LiveBound.from_classes(held).text
+    info = {"limit": limit, "burst": burst, "used": used, "dropped": events.dropped, LIVE_BOUND: bound}
     metadata = link.label(packets, "queue", size=size, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 
-def _timed(packets: PacketTable, size: link.Size, limit: int, load: float, rate: float | None) -> Trace:
+def _timed(
+    packets: PacketTable,
+    size: link.Size,
+    limit: int,
+    held: list[ObjectClass],
+    load: float,
+    rate: float | None,
+) -> Trace:
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=limit)
-    held = _held(packets, size, limit)
     info = link.link_facts(bits, load, rate, None, events, held) | {"used": len(packets), "dropped": events.dropped}
     metadata = link.label(packets, "queue", size=size, limit=limit, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)

@@ -62,8 +62,9 @@ class QueueBound:
         if self.keeps_up:
             return f"Nothing bounds the queue: a reserve holds for this load only. {ring}."
         return (
-            f"The link is too slow or the queue too long: {100 * self.waiting:.2g} % of all bytes, {peak_bytes:,}, wait "
-            f"at once, {self.steeper:.2g} times as many at {100 * STEP:.0f} % more load, and nothing bounds them. {ring}."
+            f"The link is too slow or the queue too long: {100 * self.waiting:.2g} % of all bytes, {peak_bytes:,}, "
+            f"wait at once, {self.steeper:.2g} times as many at {100 * STEP:.0f} % more load; nothing bounds them. "
+            f"{ring}."
         )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.live_bound import ObjectClass
@@ -64,18 +65,24 @@ def run_queue(
     keeps some at the end.
     """
     link.require("extra", extra, 0, link.MOST_BESIDE)
-    packets = link.first_packets(packets, count)
+    table, packets = packets, link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     link.ring_limit(ring)
     events = _run(name, queue, packets, bits, ring)
-    held = [ObjectClass(ring, extra, link.largest_size(packets, size) + extra)] if ring else []
+    held = [ObjectClass(ring, extra, link.largest_size(table, size) + extra)] if ring else []
     info = link.link_facts(bits, load, rate, ring, events, held)
     metadata = link.label(packets, name, size=size, **info, extra=extra, **options)
     return link.trace_of(name, events, link.sizes(packets, size) + extra, 0, metadata)
 
 
 def _run(name: str, queue: PacketQueue, packets: PacketTable, bits: float, ring: int | None) -> link.Events:
-    arrivals = [packets.ts_us.astype(np.int64) * 1000, packets.frame_len, packets.flow, packets.dir, packets.proto]
+    arrivals: list[NDArray[Any]] = [
+        packets.ts_us.astype(np.int64) * 1000,
+        packets.frame_len,
+        packets.flow,
+        packets.dir,
+        packets.proto,
+    ]
     service = np.maximum(np.rint(packets.frame_len * (8e9 / bits)), 1).astype(np.int64).tolist()
     rows: list[tuple[int, int, int]] = []
     held, dropped, end = set[int](), 0, 0

@@ -210,8 +210,8 @@ def _least_found(pool: GeneralKeys, general: Any, load: BlockLoad) -> int:
     """Bytes of a free block from which on a search for the largest block finds it, whatever other free blocks are."""
     import numpy as np
 
-    unit = 1 << general.unit_shift
-    size = round_up(load.largest, unit)
+    unit = 1 << int(general.unit_shift)
+    size = round_up(load.largest, int(unit))
     if pool.rounds_up:  # it starts at the first bin of which all blocks are large enough
         return int(filled(np.array([size]), general)[0])
     most_free = load.others + bool(pool.victim_up_to) + (pool.top in _TOP_IS_APART)
