@@ -181,7 +181,7 @@ class EvaluationQueue:
         if meter.until < inf:
             yield from self._measure_on_pieces(zoo)
         if self._time_is_short:
-            zoo.sort(key=lambda item: meter.costs.of(item.design) or 0.0)
+            zoo.sort(key=lambda item: (not item.always, meter.costs.of(item.design) or 0.0))
             now = time.perf_counter()
             until = now + ROOM * (meter.until - now)
             well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH or item.always]

@@ -98,12 +98,11 @@ def drr(
 
 
 def _largest_stored(packets: PacketTable, size: link.Size, headers: int | None) -> int:
-    """Bytes stored of the largest packet that may come: one of these, or one of the MTU."""
-    most = int(_stored(packets, size, headers).max(initial=0))
-    if "mtu" not in packets.metadata:
-        return most
-    removed = (IP_HEADERS if size == "ip" else 0) if headers is None else headers
-    return max(most, link.largest_size(packets, size) - removed)
+    """Bytes stored of the largest packet that may come."""
+    if size == "payload" or "mtu" in packets.metadata:
+        removed = (IP_HEADERS if size == "ip" else 0) if headers is None else headers
+        return max(link.largest_size(packets, size) - removed, 0)
+    return int(_stored(packets, size, headers).max(initial=0))
 
 
 def _stored(packets: PacketTable, size: link.Size, headers: int | None) -> link.Int64s:

@@ -17,7 +17,7 @@ from heapwright._traces.live_bound import KEY as LIVE_BOUND
 from heapwright._traces.live_bound import LiveBound, ObjectClass
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MAX_SIZE
-from heapwright._traffic.payload import payload
+from heapwright._traffic.payload import most_payload, payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,18 +84,14 @@ def sizes(packets: PacketTable, size: Size) -> Int64s:
 
 def largest_size(packets: PacketTable, size: Size) -> int:
     """Bytes of the largest packet that may come, as `sizes` counts them: of these packets, or of one of the MTU."""
+    if size == "payload":
+        return most_payload(packets)
     most = int(sizes(packets, size).max(initial=0))
     mtu = int(packets.metadata.get("mtu", 0))
-    if size == "payload":
-        return max(most, mtu - _LEAST_HEADER)
     carried = packets.ip_len > 0
     around = packets.frame_len[carried].astype(np.int64) - packets.ip_len[carried]
     framed = int(np.median(around)) if size == "frame" and carried.any() else 0
     return max(most, mtu + framed if mtu else 0)
-
-
-_LEAST_HEADER = 20
-"""Bytes of an IP header: what an IP packet of the MTU carries, at most, is the rest."""
 
 
 def require(name: str, value: int | None, least: int, most: int) -> None:
