@@ -31,6 +31,17 @@ class Queue:
 """
 
 
+def test_without_its_packets_a_bounded_trace_is_repeated_and_never_drawn_from_its_calls(tmp_path: Path) -> None:
+    packets = tmp_path / "packets.parquet"
+    random_packets(500).write(packets)
+    trace = hw.workload("easyport", packets, ring=8, load=2)
+    packets.unlink()
+    future = future_of(trace, 3 * len(trace), seed=1)
+    assert len(future) == 3 * len(trace) and future.peak_live_objects == 8
+    assert LiveBound.of(future) == LiveBound.of(trace)
+    assert list(each_copy(trace, 4)) == []
+
+
 @pytest.mark.parametrize("name", ["easyport", "drr", "priority", "url"])
 def test_a_future_holds_no_more_than_the_ring_and_fills_it(name: str) -> None:
     trace = hw.workload(name, EXAMPLE, ring=16, count=4000)

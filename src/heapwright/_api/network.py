@@ -119,9 +119,13 @@ def network(
 
     Raises HeapwrightError for captures, a queue or parameters that cannot be used.
     """
+    from heapwright._platforms.catalogue import platform as find_platform
+
     files = [Path(item) for item in listed(captures)]
     if not files:
         raise HeapwrightError("network: no capture given; pcap, pcapng, tsh, CSV and packet tables are read")
+    if platform is not None:
+        find_platform(platform)  # an unknown one is an error now, not after the exploration
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = _Chosen(queue, ring, mtu, state, load, dict(settings or {}))

@@ -301,10 +301,10 @@ def copies(
     See `heapwright._traces.copies.copies` for their names and metadata, docs/robustness.md for what they are worth.
     """
     from heapwright._traces.copies import copies as make
-    from heapwright._traffic.workloads.made import each_copy
+    from heapwright._traffic.workloads.made import Made, each_copy
 
     read = trace_of(trace, repair)
-    if kinds is None and count >= 1 and seed >= 0:
+    if kinds is None and count >= 1 and seed >= 0 and Made.of(read) is not None:
         return list(each_copy(read, count, seed=seed))
     return make(read, count, kinds=kinds, seed=seed)
 

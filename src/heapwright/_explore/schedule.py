@@ -148,6 +148,8 @@ class EvaluationQueue:
     def batches(self, finishing: FinishingRule, time_budget: TimeBudget) -> Iterator[Batch]:
         """Batches until no candidate is left or the time is over, each composed from what the ones before it showed."""
         tolerance, complete = finishing.tolerance, finishing.complete
+        if always := [item for item in self.waiting if item.always]:
+            yield from self._evaluate(always, StopRule(self._interrupt))  # in time or not
         if not complete:
             self._restore_lower_bounds()
             yield from self._references(time_budget)
@@ -176,15 +178,15 @@ class EvaluationQueue:
 
     def _references(self, time_budget: TimeBudget) -> Iterator[Batch]:
         """Reference allocators, which are never pruned; only well-known ones, the cheapest first, if time is short."""
-        meter, zoo = self._meter, [item for item in self.waiting if item.zoo_name or item.always]
+        meter, zoo = self._meter, [item for item in self.waiting if item.zoo_name]
         _set_end(meter, time_budget)
         if meter.until < inf:
             yield from self._measure_on_pieces(zoo)
         if self._time_is_short:
-            zoo.sort(key=lambda item: (not item.always, meter.costs.of(item.design) or 0.0))
+            zoo.sort(key=lambda item: meter.costs.of(item.design) or 0.0)
             now = time.perf_counter()
             until = now + ROOM * (meter.until - now)
-            well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH or item.always]
+            well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH]
             yield from self._evaluate(well_known, StopRule(self._interrupt, until=until))
         else:
             yield from self._evaluate(zoo, self._unpruned)

@@ -348,7 +348,9 @@ class Analysis(StudyFile):
         eligible = self.combined.eligible(objectives)
         for key in objectives:
             if np.isnan(self.combined.columns[key]).all():
-                return f"no recipe was tried for {key}; explore with it as an objective"
+                known = key in self.objectives
+                cure = "explore again with more time" if known else "explore with it as an objective"
+                return f"no recipe was tried for {key}; {cure}"
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
         for item in _conditions(where):

@@ -19,6 +19,7 @@ import numpy as np
 
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright._traces import copies, futures
+from heapwright._traces.live_bound import LiveBound
 from heapwright._traces.trace import Trace
 from heapwright._traffic.packets import PacketTable
 from heapwright._traffic.workloads import NAMES, function
@@ -156,27 +157,53 @@ class Made:
 def future_of(trace: Trace, calls: int, seed: int) -> Trace:
     """A future of a trace, through the workload where one made it of packets that are there.
 
-    Else it is drawn from the calls (`heapwright._traces.futures.resample`).
+    Else it is drawn from the calls (`heapwright._traces.futures.resample`); a trace with a bound on what is live, which
+    calls drawn at random exceed, is repeated instead.
     """
     made = Made.of(trace)
-    return made.future(calls, seed) if made else futures.resample(trace, calls, seed=seed)
+    if made is not None:
+        return made.future(calls, seed)
+    return futures.resample(trace, calls, seed=seed) if LiveBound.of(trace) is None else _repeated(trace, calls, seed)
 
 
 def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
     """A future of each trace: of ``calls`` calls or, drawn from calls, of twice the recording's if that is more."""
     results = []
     for trace in traces:
-        made = Made.of(trace)
-        most = max(calls, 2 * len(trace))
-        results.append(made.future(calls, seed) if made else futures.resample(trace, most, seed=seed))
+        bounded = "packets_digest" in trace.metadata or LiveBound.of(trace) is not None
+        results.append(future_of(trace, calls if bounded else max(calls, 2 * len(trace)), seed))
     return results
+
+
+def _repeated(trace: Trace, calls: int, seed: int) -> Trace:
+    """The trace again and again for about ``calls`` calls; once if objects are live at its end."""
+    rounds = 1 if trace.live_bytes[-1] else -(-calls // len(trace))
+    span = int(trace.ts_us.max() - trace.ts_us.min()) + 1 if len(trace) and trace.ts_us.min() >= 0 else 0
+    number, objects = trace.objects()
+    turn = np.repeat(np.arange(rounds), len(trace))
+    columns: dict[str, Any] = {name: np.tile(getattr(trace, name), rounds) for name in _PLAIN}
+    info = {"resample_of": trace.name, "resample_calls": str(calls), "resample_seed": str(seed)}
+    return Trace.from_columns(
+        **columns,
+        id=np.tile(number, rounds) + turn * objects,
+        ts_us=np.tile(trace.ts_us, rounds) + turn * span,
+        phases=trace.phases,
+        sites=trace.sites,
+        name=f"{trace.name}~future",
+        metadata={**trace.metadata, **info},
+    )
+
+
+_PLAIN = ("op", "size", "tid", "align", "low", "failed", "phase", "site")
+"""Columns of a trace that repeat as they are."""
 
 
 def each_copy(trace: Trace, count: int, *, seed: int = 0) -> Iterator[Trace]:
     """The first ``count`` perturbed copies of a trace, one at a time; through the workload where one made it."""
     made = Made.of(trace)
     if made is None:
-        yield from copies.each_copy(trace, count, seed=seed)
+        if LiveBound.of(trace) is None:  # copies of calls alone would exceed the bound
+            yield from copies.each_copy(trace, count, seed=seed)
         return
     kinds = copies.STANDARD
     for turn in range(count):
