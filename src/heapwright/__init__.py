@@ -43,6 +43,7 @@ __all__ = [
     "convert_log",
     "copies",
     "copy_kinds",
+    "counted_special_pools",
     "cut",
     "default_energy_table",
     "default_space",

@@ -36,6 +36,7 @@ from heapwright._api.generation import reproduce as reproduce
 from heapwright._api.heaps import Fit as Fit
 from heapwright._api.heaps import Replay as Replay
 from heapwright._api.heaps import Worst as Worst
+from heapwright._api.heaps import counted_special_pools as counted_special_pools
 from heapwright._api.heaps import find_heap as find_heap
 from heapwright._api.heaps import find_worst as find_worst
 from heapwright._api.heaps import fit as fit
