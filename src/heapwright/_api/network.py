@@ -91,7 +91,7 @@ def network(
     ring: int | None = None,
     mtu: int | None = None,
     state: int | None = None,
-    load: float = 0.9,
+    load: float | Sequence[float] = 0.9,
     settings: Mapping[str, Any] | None = None,
     platform: str | None = None,
     prefix: str = "net",
@@ -109,7 +109,7 @@ def network(
         ring: most packets in the queue, as descriptors of a driver's ring; then the reserve is proved for any order.
         mtu: bytes of the largest IP packet; the largest seen if None.
         state: bytes stored with each packet; None is the workload's own.
-        load: share of time that the link is busy.
+        load: share of time that the link is busy; several are loads that one heap has to suit.
         settings: other parameters of the workload, as of `hw.workload`.
         platform: of `hw.platforms()`, for the C.
         prefix: of the C names.
@@ -128,7 +128,10 @@ def network(
         find_platform(platform)  # an unknown one is an error now, not after the exploration
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = _Chosen(queue, ring, mtu, state, load, dict(settings or {}))
+    loads = [float(load)] if isinstance(load, (int, float)) else [float(item) for item in load]
+    chosen = [_Chosen(queue, ring, mtu, state, item, len(loads) > 1, dict(settings or {})) for item in loads]
+    if len(loads) > 1 and "rate" in chosen[0].settings:
+        raise ParameterError("a rate is one load: give several loads without it", parameter="load")
     steps: list[Step] = []
 
     def add(title: str, command: Sequence[PathLike], sentences: list[str]) -> None:
@@ -136,7 +139,7 @@ def network(
         done(steps[-1])
 
     tables = [_imported(path, folder, add) for path in _stems_once(files)]
-    made = [_made(table, folder, chosen, add) for table in tables]
+    made = [_made(table, folder, item, add) for table in tables for item in chosen]
     traces, bounds = [path for path, _ in made], [bound for _, bound in made]
     return _answered(folder, tables, traces, bounds, (platform, prefix, budget), add, steps, progress)
 
@@ -147,6 +150,7 @@ class _Chosen(NamedTuple):
     mtu: int | None
     state: int | None
     load: float
+    is_one_of_several: bool
     settings: dict[str, Any]
 
     @property
@@ -219,6 +223,7 @@ def _made(table: Path, folder: Path, chosen: _Chosen, add: Add) -> tuple[Path, Q
         options, at_load = {**options, **rate, "count": MOST_PACKETS}, {} if rate else at_load
         trace = maker(name, table, {**options, **at_load})()
     label = Path(name).stem if name.endswith(".py") else chosen.queue
+    label += f"-{chosen.load:g}" if chosen.is_one_of_several else ""
     target = folder / f"{table.stem}-{label}.parquet"
     trace.write(target)
     again = functools.partial(_again, name, packets, options)

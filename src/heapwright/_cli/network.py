@@ -11,7 +11,7 @@ from heapwright._cli.options import Duration
 from heapwright._cli.output import json_option, print_json, print_sentences
 from heapwright._cli.progress import exploration_progress
 from heapwright._cli.steps import print_command, print_heading
-from heapwright._cli.workload import chosen_settings
+from heapwright._cli.workload import LOADS, chosen_settings
 
 if TYPE_CHECKING:
     from heapwright._api.network import Network, Step
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--load",
-    metavar="SHARE",
-    type=click.FloatRange(min=0, min_open=True),
-    default=0.9,
+    metavar="SHARE[,...]",
+    type=LOADS,
+    default="0.9",
     show_default=True,
-    help="Share of time the link is busy; --set rate=BITS gives its speed instead.",
+    help="Share of time the link is busy; --set rate=BITS gives its speed instead. One heap suits several loads.",
 )
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="Another parameter of the queue (docs/workloads.md)."

@@ -87,9 +87,8 @@ def counted_special_pools(source: Trace | PacketTable, name: str, limit: int | N
     kept = [(size, min(count, limit or count)) for size, count in zip(pool.sizes, peaks, strict=True) if count]
     sizes, counts = zip(*kept, strict=True)
     counted = Fixed(sizes=sizes, counts=counts, find=pool.find, max_size=max(sizes))
-    about = (
-        f"{grown.about}\nCounts: the most blocks of each class live at once; the allocator behind serves all else.\n"
-    )
+    counts_are = "Counts: the most blocks of each class live at once; the allocator behind serves all else."
+    about = f"{grown.about}\n{counts_are}\n"
     return grown.model_copy(update={"about": about, "pools": (counted,)})
 
 
