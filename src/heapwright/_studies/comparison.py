@@ -94,7 +94,9 @@ def side_by_side(decision: Decision) -> HeapComparison:
         _picked(decision),
         *(_One(item.heap, item.reserve_bytes, item.needs, item.steps, decision.calls) for item in beside),
     ]
-    return HeapComparison((ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones, bool(decision.bounds)))
+    return HeapComparison(
+        (ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones, bool(decision.bounds))
+    )
 
 
 def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> HeapComparison:
