@@ -4,8 +4,8 @@
  * that holds one; in lists by size, the last; in a tree, the way to its end. What lies above the last block is known
  * without a look. Only what a search would find counts: no block behind the last that it examines, and free
  * neighbours that it would merge as one. So the answer is never too large, and exact unless that one list is
- * longer than `looks`, or blocks wait in quick lists or in quarantine, which statistics count. Pools that serve call sites alone are left out:
- * not every request can have what lies there.
+ * longer than `looks`, or blocks wait in quick lists or in quarantine, which statistics count. Pools that serve call
+ * sites alone are left out: not every request can have what lies there.
  */
 #ifndef HW_LARGEST_H
 #define HW_LARGEST_H

@@ -2,11 +2,11 @@
  *
  *     promises POLICY ARENA_BYTES ROUNDS SEED
  *
- * POLICY is a struct hw_policy. Each round fills the heap until requests fail; then it frees single objects and requests
- * their size again, makes objects smaller, and makes requests that no heap can serve. Prints how often each promise was
- * put to the test and how often it was broken: a request was refused though a free block was large enough; a freed object's size was refused; a resize to less failed, or lost bytes;
- * an impossible request was served, or changed the object; an object was misaligned. Exits with 4 if the checker finds
- * damage.
+ * POLICY is a struct hw_policy. Each round fills the heap until requests fail; then it frees single objects and
+ * requests their size again, makes objects smaller, and makes requests that no heap can serve. Prints how often each
+ * promise was put to the test and how often it was broken: a request was refused though a free block was large enough;
+ * a freed object's size was refused; a resize to less failed, or lost bytes; an impossible request was served, or
+ * changed the object; an object was misaligned. Exits with 4 if the checker finds damage.
  */
 #include <string.h>
 
@@ -92,8 +92,8 @@ static void shrink(struct hw_heap *heap, int i)
 
 static void ask_too_much(struct hw_heap *heap, int i)
 {
-    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 7u, SIZE_MAX - 63u, SIZE_MAX / 2u, SIZE_MAX / 2u + 9u,
-                                   UINT32_MAX, (size_t)1 << 31};
+    static const size_t sizes[] = {SIZE_MAX,           SIZE_MAX - 7u, SIZE_MAX - 63u, SIZE_MAX / 2u,
+                                   SIZE_MAX / 2u + 9u, UINT32_MAX,    (size_t)1 << 31};
     const size_t size = below(2) ? sizes[below(7)] : (size_t)arena_bytes + below(9);
     count(impossible, hw_malloc(&policy, heap, size) != NULL || hw_calloc(&policy, heap, 1, size) != NULL ||
                           hw_calloc(&policy, heap, SIZE_MAX / 8u + 2u, 8) != NULL ||
@@ -136,7 +136,8 @@ int main(int argc, char **argv)
         for (int turn = 0; turn < TURNS; turn++) {
             const int i = (int)below(OBJECTS);
             if (objects[i].at) {
-                void (*const calls[])(struct hw_heap *, int) = {free_and_get, free_and_get, shrink, ask_too_much, align};
+                void (*const calls[])(struct hw_heap *, int) = {free_and_get, free_and_get, shrink, ask_too_much,
+                                                                align};
                 calls[below(5)](heap, i);
             }
         }
@@ -145,7 +146,7 @@ int main(int argc, char **argv)
         }
     }
     free(arena);
-    printf("%u %u %u %u %u %u %u %u %u %u\n", refused[0], refused[1], again[0], again[1], smaller_size[0], smaller_size[1], impossible[0],
-           impossible[1], aligned[0], aligned[1]);
+    printf("%u %u %u %u %u %u %u %u %u %u\n", refused[0], refused[1], again[0], again[1], smaller_size[0],
+           smaller_size[1], impossible[0], impossible[1], aligned[0], aligned[1]);
     return 0;
 }

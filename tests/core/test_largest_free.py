@@ -29,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def states(program: Path, recipe: Recipe, folder: Path, seed: int = 1) -> tuple[int, ...]:
-    """Of all states: refused the stated size, served more; bytes left out before a flush; most more; sums of both sizes."""
+    """Of all states: refused the stated size, served more; bytes that a flush adds; most more; sums of both sizes."""
     (folder / "policy").write_bytes(whole_bytes(policy_struct(recipe.canonical())))
     values = policy(recipe)
     arena = min(values["fixed_end"] + ROOM, values["reach"]) + 4095 & ~4095

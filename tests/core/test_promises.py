@@ -31,7 +31,8 @@ def test_a_heap_keeps_what_its_header_promises(name: str, program: Path, tmp_pat
     command = [str(program), str(tmp_path / "policy"), str(arena), str(brief(20, 200)), "1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    requests, passed, again, refused, smaller, failed, impossible, served, aligned, misaligned = map(int, done.stdout.split())
+    counts = map(int, done.stdout.split())
+    requests, passed, again, refused, smaller, failed, impossible, served, aligned, misaligned = counts
     header = generated_files(recipe, "app", NOTHING)["app_heap.h"]
     assert min(requests, again, smaller, impossible, aligned) >= brief(8, 80)
     assert passed == 0 or "no room for it" in header, f"{passed} of {requests} refusals passed free memory by"
