@@ -252,3 +252,12 @@ def test_a_platform_whose_threads_have_caches_gives_each_64_kb_unless_it_says_mo
     assert (output.threads, output.cache_bytes, output.counters) == ("cached", 65536, False)
     mine.require(hw.zoo("fixed-pool"), "one class of blocks aligns to no more than it says")
     assert (mine.hooks, mine.traps, mine.builds) == ({}, False, None)
+
+
+def test_esp_idf_keeps_whole_objects_in_iram() -> None:
+    """A function that the compiler splits or renames (`enter.isra.0`) has a section that no entry for it matches."""
+    lines = hw.platforms("esp-idf").text("linker.lf").splitlines()
+    assert "archive: libheap.a" in lines
+    entries = [line.strip() for line in lines if "(" in line and not line.startswith("#")]
+    assert entries == ["app_heap (noflash)", "app_multi_heap (noflash)"]
+    assert "app_multi_heap.c" in hw.platforms("esp-idf").files
