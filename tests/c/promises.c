@@ -1,4 +1,4 @@
-/* promises.c: what a heap owes its caller, whatever its recipe, in states that a random program leaves.
+/* promises.c: what a heap of any recipe owes its caller, in states that a random program leaves.
  *
  *     promises POLICY ARENA_BYTES ROUNDS SEED
  *

@@ -35,7 +35,7 @@ def test_a_heap_keeps_what_its_header_promises(name: str, program: Path, tmp_pat
     requests, passed, again, refused, smaller, failed, impossible, served, aligned, misaligned = counts
     header = generated_files(recipe, "app", NOTHING)["app_heap.h"]
     assert min(requests, again, smaller, impossible, aligned) >= brief(8, 80)
-    assert passed == 0 or "no room for it" in header, f"{passed} of {requests} refusals passed free memory by"
+    assert passed == 0 or "no room for it" in header, f"{passed} of {requests} refusals left out free memory"
     assert refused == 0 or "just freed" in header, f"{refused} of {again} freed objects were refused"
     assert failed == 0, f"{failed} of {smaller} objects could not be made smaller"
     assert served == 0, f"{served} of {impossible} impossible requests were served, or changed an object"
