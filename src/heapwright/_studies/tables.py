@@ -120,7 +120,7 @@ use today by its name, the platform of the generated heaps, the traces' common o
 by trace its leaks, in words the requests that failed while it was recorded, and what bounds its live objects. A study
 may lack those from `target` on."""
 
-_LATER_META = ("target", "tolerance", "same_device", "current", "platform", "origin", "leaks", "failures", "live_bounds")
+_LATER_META = tuple(_META)[list(_META).index("target") :]
 
 
 def _is_energy(row: Any) -> bool:
