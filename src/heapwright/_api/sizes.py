@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from heapwright._platforms.size_options import OptionLines
 
 
-def option_lines(current: str, heap: str, reserve: int) -> OptionLines | None:
-    """The lines that give `heap` its reserve in bytes on the system that has the heap `current`; None for no system."""
-    from heapwright._platforms.size_options import HeapIdentity, implied
+def option_lines(platform: str | None, current: str | None, heap: str, reserve: int) -> OptionLines | None:
+    """The lines that give `heap` its reserve in bytes on a platform, or where `current` is the heap; None: unknown."""
+    from heapwright._platforms.size_options import HeapIdentity, implied, size_options
 
-    options = implied(HeapIdentity.of_recipe(current))
+    options = size_options().get(platform or "")
+    if platform is None and current is not None:
+        options = implied(HeapIdentity.of_recipe(current))
     if options is None:
         return None
     chosen = HeapIdentity.of_recipe(heap)

@@ -52,6 +52,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--no-endurance": Renamed(("--long-run", "0"), takes_value=False),
         "--future": Renamed(("--long-run", "{}")),
         "--energy-table": Removed(_FROM_PYTHON),
+        "--warm": Removed(_FROM_PYTHON),
     },
     "fit": {
         "--seed": _SEED,
