@@ -93,7 +93,9 @@ class Page:
         at_least: which of them hold where what the paper states is the least, there.
         mutants: how many of the contests that hold do not with another allocator in the place of that which they are
             about, and how many that are set-up stay so.
-        most: how many hold under the leading readings, and at most under any, where they were chosen.
+        tables: the paper's table of allocators beside ours on each kind of traffic, on the pages of applications.
+        likeness: on each kind of traffic, by the name of a reading's allocator its fragmentation and time: from those
+            of all applications the leading readings are chosen.
     """
 
     name: str
@@ -103,7 +105,8 @@ class Page:
     readings: list[dict[str, Any]] = field(default_factory=list)
     at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
-    most: dict[str, int] = field(default_factory=dict)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    likeness: dict[str, Any] = field(default_factory=dict)
     _traffic: dict[str, PacketTable | Trace] = field(default_factory=dict)
     _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
@@ -202,7 +205,7 @@ class Page:
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [item.as_claim() for item in self.answers()],
         }
-        more = ("readings", "at_least", "mutants", "most")
+        more = ("readings", "at_least", "mutants", "tables", "likeness")
         return results | {key: getattr(self, key) for key in more if getattr(self, key)}
 
     def answers(self) -> list[Finding]:
