@@ -1,6 +1,4 @@
-"""Whether a proposed allocator is the most balanced: against the best of the full space, on networks that none of them was
-tuned on.
-"""
+"""Whether a proposed allocator is the most balanced: against the best of the full space, on networks held out."""
 
 from __future__ import annotations
 

@@ -163,7 +163,8 @@ def held_out(tables: Tables) -> dict[str, Any]:
         without = {name: judge.best(name, weight) for name in APPLICATIONS}
         inside = judge.of(chosen.joint)
         outside = {key: judge.of(without[key[0]].joint)[key] for key in inside}
-        return chosen, without, *([item for item in side.values() if item] for side in (inside, outside))
+        both = [[item for item in side.values() if item] for side in (inside, outside)]
+        return chosen, without, both[0], both[1]
 
     chosen, without, inside, outside = judged(WEIGHT)
     keys = [(name, on) for name, kinds in tables.items() for on in kinds]

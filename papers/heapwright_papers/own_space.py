@@ -73,10 +73,9 @@ class OwnSpace:
             if levels.fit in FITS and not levels.split % STEP and not levels.coalesce % STEP:
                 canonical = recipe.canonical()
                 space.setdefault(canonical.hash, (levels, canonical))
-        levels, recipes = zip(*space.values(), strict=True)
-        own = zoo(proposed)
+        recipes, own = [recipe for _, recipe in space.values()], zoo(proposed)
         costs = np.array([spread(partial(_costs, trace), (*recipes, own)) for trace in traces.values()])
-        return cls(list(traces), recipes, levels, costs[:, :-1], costs[:, -1])
+        return cls(list(traces), recipes, [levels for levels, _ in space.values()], costs[:, :-1], costs[:, -1])
 
     def front(self, at: int) -> list[int]:
         """The recipes that no other beats in footprint and accesses on one trace, smallest first."""
@@ -101,8 +100,8 @@ class OwnSpace:
     def proposed_on_front(self) -> list[bool]:
         """On each trace, whether none of them takes no more of both than the proposed one, and less of one."""
         own = self.proposed[:, None]
-        beaten = (self.costs <= own).all(axis=2) & (self.costs < own).any(axis=2)
-        return [not any_ for any_ in beaten.any(axis=1).tolist()]
+        beaten = np.logical_and((self.costs <= own).all(axis=2), (self.costs < own).any(axis=2))
+        return [not any(row) for row in beaten.tolist()]
 
     @property
     def against_proposed(self) -> Metrics:

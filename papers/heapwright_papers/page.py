@@ -17,6 +17,7 @@ from heapwright import PacketTable
 from heapwright_papers import measuring
 from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
+from heapwright_papers.pictures import Aside
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
 
@@ -172,7 +173,8 @@ class Page:
             HeapwrightError: a figure cannot be drawn or a file cannot be written.
             LookupError: a statement that this page is to answer has no verdict.
         """
-        shown = [f"![{figure.title}]({figure.name}.png)" for figure in self._figures]
+        figures = [figure for figure in self._figures if not isinstance(figure, Aside)]
+        shown = [f"![{figure.title}]({figure.name}.png)" for figure in figures]
         short = [*self._lead, *shown, _WHOLE.format(name=self.name)]
         with hw.writing.filling(folder) as put:
             for figure in self._figures:

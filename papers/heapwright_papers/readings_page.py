@@ -26,9 +26,10 @@ def add_readings(
 
     `base` is what the statements' expressions also see; the trials have every reading's heaps. Returns what the
     page's own expressions see of it: `ran`, the trials as they are read; how many contests `hold`, are `larger` than
-    stated, and were decided; `likenesses`, of its tables; `otherwise`, names of readings that do not lead; `others`, of those that the other
-    applications choose, those that do not lead, and `apart`, its likeness under these; and for readings that lead
-    `by_reading`, how many hold and are larger under each by its name, `like`, its likeness, and `mutants`.
+    stated, and were decided; `likenesses`, of its tables; `otherwise`, names of readings that do not lead; `others`, of
+    those that the other applications choose, the ones that do not lead, and `apart`, its likeness under these; and for
+    readings that lead `by_reading`, how many hold and are larger under each by its name, `like`, its likeness, and
+    `mutants`.
     """
 
     def under(heaps: Mapping[str, str], contests: bool = False) -> EvaluationOutcome:
@@ -39,7 +40,11 @@ def add_readings(
     values = {trial.on: values_of(trial) for trial in trials}
     page.tables = [_table(case, trial) for trial in seen]
     info: dict[str, Any] = {
-        **{"ran": seen, "hold": hold, "larger": larger, "contests": contests, "otherwise": ()},
+        "ran": seen,
+        "hold": hold,
+        "larger": larger,
+        "contests": contests,
+        "otherwise": (),
         "others": [reading.name for reading in chosen_without(case.name) if reading not in leading()],
         "apart": _likeness(case, chosen_without(case.name), values),
         "likenesses": [one["likeness"] for one in page.tables if one["likeness"]],
@@ -112,11 +117,11 @@ def _likeness(case: Case, joint: Joint, values: Mapping[str, Values]) -> list[Li
 
 def _table(case: Case, trial: Trial) -> dict[str, Any]:
     """The paper's six allocators beside ours on a kind of traffic, as `reproduce` prints it in JSON."""
-    rows, timed = {row: row for row in ROWS}, trial.counted
-    wasted = {row: trial.average(row, fragmentation) if trial.served(row) else None for row in ROWS}
-    times = {row: timed.average(row, millions) if timed.timed(row) else None for row in ROWS}
-    known = {row: [wasted[row], times[row]] for row in ROWS if wasted[row] is not None and times[row] is not None}
-    like = likeness(case, rows, known)
+    timed = trial.counted
+    wasted = {row: trial.average(row, fragmentation) for row in ROWS if trial.served(row)}
+    times = {row: timed.average(row, millions) for row in ROWS if timed.timed(row)}
+    known = {row: [wasted[row], times[row]] for row in ROWS if row in wasted and row in times}
+    like = likeness(case, {row: row for row in ROWS}, known)
     return {
         "table": case.table,
         "on": trial.on,
@@ -124,9 +129,9 @@ def _table(case: Case, trial: Trial) -> dict[str, Any]:
             {
                 "allocator": row,
                 "paper_fragmentation_percent": case.rows[row][0][0],
-                "fragmentation_percent": wasted[row],
+                "fragmentation_percent": wasted.get(row),
                 "paper_seconds": case.rows[row][1][0],
-                "instructions_millions": times[row],
+                "instructions_millions": times.get(row),
             }
             for row in ROWS
         ],
