@@ -260,22 +260,16 @@ def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_i
 
 
 def test_a_contest_that_was_not_tested_stands_in_no_denominator() -> None:
-    """Without tools nothing about time is decided: of ten contests on two kinds of traffic six are left."""
-    counts = {}
+    """Of twelve contests of Easyport on two kinds of traffic six are about time, which needs tools."""
+    counts = []
     for timed in (True, False):
-        trials = as_read(drr.CASE, "uClinux")
+        trials = as_read(easyport.CASE, "uClinux")
         if not timed:
-            trials = [
-                Trial(item.on, [Run(run.name, run.trace, run.metrics, {}) for run in item.runs]) for item in trials
-            ]
-        page = Page("drr", "t", "someone")
+            trials = [Trial(item.on, [Run(run.name, run.trace, run.metrics, {}) for run in item.runs]) for item in trials]
         heaps = case_study.read_as(readings.leading())
-        seen = {**names(drr.CASE, *(trial.under(heaps) for trial in trials)), **BASE}
-        of = readings_page._judged("drr", seen, contests=True)
-        counts[timed] = readings_page._counts(of)[2]
-        decided = sum(finding.decided for finding in of.values())
-        assert counts[timed] == decided and page.name == "drr"
-    assert counts[False] < counts[True]
+        seen = {**names(easyport.CASE, *(trial.under(heaps) for trial in trials)), **BASE}
+        counts.append(readings_page._counts(readings_page._judged("easyport", seen, contests=True)))
+    assert counts == [(12, 0, 12), (6, 0, 6)]
 
 
 # ---- likeness --------------------------------------------------------------------------------------------------------
@@ -322,8 +316,8 @@ def test_the_likest_readings_are_chosen_without_the_application_that_judges_them
     assert "xp-neither" not in judge.best("url").names, "of readings that are alike the first is taken"
     result = likeness.held_out(tables)
     (row,) = (row for row in result["rows"] if row["page"] == "url")
-    assert row["all"].fragmentation_rank == pytest.approx(1) > row["without"].fragmentation_rank
-    assert result["chosen"]["fragmentation_rank"] == pytest.approx(1) > result["apart"]["fragmentation_rank"]
+    assert row["all"].fragmentation_rank == pytest.approx(1) and row["without"].fragmentation_rank < 0.9
+    assert result["chosen"]["fragmentation_rank"] == pytest.approx(1) and result["apart"]["fragmentation_rank"] < 0.97
     assert [item["weight"] for item in result["weights"]] == list(likeness.WEIGHTS)
 
 
