@@ -265,7 +265,9 @@ def test_a_contest_that_was_not_tested_stands_in_no_denominator() -> None:
     for timed in (True, False):
         trials = as_read(easyport.CASE, "uClinux")
         if not timed:
-            trials = [Trial(item.on, [Run(run.name, run.trace, run.metrics, {}) for run in item.runs]) for item in trials]
+            trials = [
+                Trial(item.on, [Run(run.name, run.trace, run.metrics, {}) for run in item.runs]) for item in trials
+            ]
         heaps = case_study.read_as(readings.leading())
         seen = {**names(easyport.CASE, *(trial.under(heaps) for trial in trials)), **BASE}
         counts.append(readings_page._counts(readings_page._judged("easyport", seen, contests=True)))
