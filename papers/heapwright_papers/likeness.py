@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,11 +55,6 @@ class Choice:
         """Of its readings."""
         return [reading.name for reading in self.joint]
 
-    @property
-    def changed(self) -> list[str]:
-        """The readings that do not lead."""
-        return [reading.name for reading, leads in zip(self.joint, leading(), strict=True) if reading != leads]
-
 
 def values_of(trial: Trial) -> dict[str, list[float]]:
     """What each reading's allocators cost on a kind of traffic; those that refuse or are not counted are left out."""
@@ -102,12 +96,14 @@ def score(of: Iterable[Likeness], weight: float = WEIGHT) -> float:
 
 
 class Judge:
-    """Every combination of readings on the tables of some applications."""
+    """Every combination of readings on the tables of some applications; `consistent`: none goes against Table 1."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, consistent: bool = False) -> None:
         self.tables = tables
         self._known: dict[tuple[str, ...], dict[tuple[str, str], Likeness]] = {}
         for joint in all_joint():
+            if consistent and any(reading.against for reading in joint):
+                continue
             found = self.of(joint)
             if all(item is not None for item in found.values()):
                 self._known[_names(joint)] = {key: item for key, item in found.items() if item is not None}
@@ -154,50 +150,45 @@ def held_out(tables: Tables) -> dict[str, Any]:
 
     `rows`, of each table its likeness under the readings chosen on all, and under those chosen without its application,
     with their names where they are others; `chosen` and `apart`, the means of both; `weights`, for each of WEIGHTS the
-    readings chosen on all, and the means of those without.
+    readings chosen on all, and the means of those without; `consistent`, such a row for WEIGHT among the readings that
+    nothing in Table 1 goes against.
     """
     judge = Judge(tables)
-
-    def judged(weight: float) -> tuple[Choice, dict[str, Choice], list[Likeness], list[Likeness]]:
-        chosen = judge.best(weight=weight)
-        without = {name: judge.best(name, weight) for name in APPLICATIONS}
-        inside = judge.of(chosen.joint)
-        outside = {key: judge.of(without[key[0]].joint)[key] for key in inside}
-        both = [[item for item in side.values() if item] for side in (inside, outside)]
-        return chosen, without, both[0], both[1]
-
-    chosen, without, inside, outside = judged(WEIGHT)
-    keys = [(name, on) for name, kinds in tables.items() for on in kinds]
+    chosen = judge.best()
+    inside, outside, without = judge.of(chosen.joint), *_apart(judge, WEIGHT)
     rows = [
-        {"page": name, "on": on, "all": known, "without": apart, "others": _others(without[name], chosen)}
-        for (name, on), known, apart in zip(keys, inside, outside, strict=True)
+        {"page": key[0], "on": key[1], "all": item, "without": outside[key], "others": _others(without[key[0]], chosen)}
+        for key, item in inside.items()
+        if item is not None
     ]
-    weights = []
-    for weight in WEIGHTS:
-        pick, apart, _, judged_apart = judged(weight)
-        weights.append(
-            {
-                "weight": weight,
-                "same": pick.names == chosen.names,
-                "others": {name: _others(one, pick) for name, one in apart.items()},
-                **means(judged_apart),
-            }
-        )
     return {
         "names": chosen.names,
         "leads": chosen.names == list(_names(leading())),
         "rows": rows,
-        "chosen": means(inside),
-        "apart": means(outside),
-        "weights": weights,
+        "chosen": means(item for item in inside.values() if item is not None),
+        "apart": means(outside.values()),
+        "weights": [_weighed(judge, weight, chosen) for weight in WEIGHTS],
+        "consistent": _weighed(Judge(tables, consistent=True), WEIGHT, chosen),
+    }
+
+
+def _apart(judge: Judge, weight: float) -> tuple[dict[tuple[str, str], Likeness], dict[str, Choice]]:
+    """Each table's likeness under what is chosen without its application, and that choice."""
+    without = {name: judge.best(name, weight) for name in judge.tables}
+    found = {name: judge.of(choice.joint) for name, choice in without.items()}
+    return {key: item for name, of in found.items() for key, item in of.items() if key[0] == name and item}, without
+
+
+def _weighed(judge: Judge, weight: float, chosen: Choice) -> dict[str, Any]:
+    """What is chosen at a weight, beside another choice, and the means of what is chosen without each application."""
+    pick, (outside, without) = judge.best(weight=weight), _apart(judge, weight)
+    return {
+        "weight": weight,
+        "same": pick.names == chosen.names,
+        "others": {name: _others(one, pick) for name, one in without.items()},
+        **means(outside.values()),
     }
 
 
 def _others(choice: Choice, than: Choice) -> list[str]:
     return [name for name, other in zip(choice.names, than.names, strict=True) if name != other]
-
-
-@cache
-def combinations() -> int:
-    """How many combinations of readings there are."""
-    return len(all_joint())

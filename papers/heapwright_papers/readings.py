@@ -30,6 +30,8 @@ class Reading:
     words: Sequence[str]
     heaps: Mapping[str, Mapping[str, Any]]
     fitted: str = ""
+    against: str = ""
+    """What the allocator's row of Table 1 says against it."""
 
     def recipe(self, row: str, proposed: str) -> Recipe:
         """What it makes of a row of the paper's tables; `proposed` is the zoo's name of the page's own allocator."""
