@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 from case_tables import each
+from networks import table
 
-from heapwright._explore.special_pools import SPECIAL_POOLS, special_pools
+from heapwright._explore.special_pools import SPECIAL_POOLS, counted_special_pools, special_pools
 from heapwright._recipes.pools import Fixed
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo.catalogue import load
@@ -65,3 +66,14 @@ def test_every_request_of_the_profile_has_a_pool() -> None:
 def test_no_requests_need_no_pools() -> None:
     with pytest.raises(HeapwrightError, match="made: no request that a heap can serve"):
         special_pools({"name": "made", "sizes": []})
+
+
+def test_counts_are_the_most_of_a_class_that_wait_at_once() -> None:
+    """Of four consecutive packets three have 40 bytes, and three of others 1500."""
+    sizes = [40, 40, 40, 1500, 1500, 40, 1500, 40]
+    packets = table(list(range(0, 800, 100)), [size + 14 for size in sizes], [1] * 8)
+    recipe = counted_special_pools(packets, "made", limit=4)
+    (pool,) = recipe.pools
+    assert isinstance(pool, Fixed) and (pool.sizes, pool.counts) == ((40, 1500), (3, 3))
+    (fewer,) = counted_special_pools(packets, "made", limit=2).pools
+    assert isinstance(fewer, Fixed) and fewer.counts == (2, 2)

@@ -21,8 +21,8 @@ import run_length
 
 from heapwright._heaps.foreign import build
 from heapwright._measure.host import timing
-from heapwright._traces.futures import resample
 from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.made import future_of
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
@@ -66,7 +66,7 @@ def forms() -> list[tuple[ModuleType, str, Any]]:
 
 def few_calls(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
     """A future of each trace, of `FUTURE` calls at most."""
-    return [resample(trace, min(calls, FUTURE), seed=seed) for trace in traces]
+    return [future_of(trace, min(calls, FUTURE), seed) for trace in traces]
 
 
 def flags() -> dict[ModuleType, tuple[str, ...]]:

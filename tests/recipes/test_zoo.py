@@ -382,8 +382,12 @@ def test_the_command_derives_special_pools(
     assert code == 0
     recipe = Recipe.parse(out)
     assert isinstance(recipe.pools[0], Fixed)
-    assert recipe.pools[0].sizes == (40, 64, 128, 200, 256, 512, 1024, 1500)
+    assert (recipe.pools[0].sizes, recipe.pools[0].counts) == ((40, 200, 1500), (2, 1, 2)), "each at its own peak"
     assert "40, 200, 1500" in recipe.about
+    pools = tmp_path / "pools.toml"
+    pools.write_text(out)
+    names = [path.name for path in hw.generate(str(pools), tmp_path / "c", prefix="wifi", behind="malloc")]
+    assert "wifi_behind.c" in names, "it is taken as printed"
     code, _, err = run(monkeypatch, capsys, "tlsf", "--from-profile", str(path))
     assert code == 2
     assert "wifi-special-pools" in err

@@ -36,6 +36,7 @@ from heapwright._api.generation import reproduce as reproduce
 from heapwright._api.heaps import Fit as Fit
 from heapwright._api.heaps import Replay as Replay
 from heapwright._api.heaps import Worst as Worst
+from heapwright._api.heaps import counted_special_pools as counted_special_pools
 from heapwright._api.heaps import find_heap as find_heap
 from heapwright._api.heaps import find_worst as find_worst
 from heapwright._api.heaps import fit as fit
@@ -53,6 +54,7 @@ from heapwright._api.heaps import zoo_text as zoo_text
 from heapwright._api.live_program import FollowedProgram as FollowedProgram
 from heapwright._api.live_program import Moment as Moment
 from heapwright._api.live_program import live as live
+from heapwright._api.network import network as network
 from heapwright._api.traces import convert_log as convert_log
 from heapwright._api.traces import copies as copies
 from heapwright._api.traces import cut as cut

@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     "--from-profile",
     metavar="TRACE",
     type=click.Path(path_type=Path),
-    help="Derive the sizes of wifi-special-pools from a trace or packet table.",
+    help="Derive sizes and counts of wifi-special-pools from a trace or packet table, for generate --behind malloc.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --from-profile: packets that wait at once, default 1000; of a trace the most blocks of a class.",
 )
 @click.option("--schema", type=click.Choice(("recipe", "space")), help="Print the JSON Schema of such a file instead.")
 @json_option
 def command(
-    name: str | None, from_profile: Path | None, schema: Literal["recipe", "space"] | None, as_json: bool
+    name: str | None,
+    from_profile: Path | None,
+    limit: int | None,
+    schema: Literal["recipe", "space"] | None,
+    as_json: bool,
 ) -> None:
     """List the reference allocators, or print the recipe of one: TOML with its source and its assumptions.
 
@@ -39,7 +49,7 @@ def command(
         print_json(api.schema(schema))
         return
     if from_profile is not None:
-        _print_derived(name, from_profile, as_json)
+        _print_derived(name, from_profile, limit, as_json)
         return
     of_study = name is not None and ":" in name
     recipes = [api.recipe_of(name) if of_study else api.zoo(name)] if name else api.zoo()
@@ -54,12 +64,12 @@ def command(
         _show(recipes)
 
 
-def _print_derived(name: str | None, trace: Path, as_json: bool) -> None:
+def _print_derived(name: str | None, source: Path, limit: int | None, as_json: bool) -> None:
     from heapwright import _api as api
 
     if name != api.SPECIAL_POOLS:
         raise click.UsageError(f"--from-profile derives the sizes of {api.SPECIAL_POOLS}; give that name")
-    recipe = api.special_pools(api.profile(trace))
+    recipe = api.counted_special_pools(source, limit)
     if as_json:
         print_json([_data(recipe)])
     else:

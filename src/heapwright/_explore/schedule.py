@@ -148,6 +148,8 @@ class EvaluationQueue:
     def batches(self, finishing: FinishingRule, time_budget: TimeBudget) -> Iterator[Batch]:
         """Batches until no candidate is left or the time is over, each composed from what the ones before it showed."""
         tolerance, complete = finishing.tolerance, finishing.complete
+        if always := [item for item in self.waiting if item.always]:
+            yield from self._evaluate(always, StopRule(self._interrupt))  # in time or not
         if not complete:
             self._restore_lower_bounds()
             yield from self._references(time_budget)
