@@ -159,10 +159,10 @@ static inline uint32_t slide_partly(const struct hw_general *g, struct hw_heap *
     return to;
 }
 
-/* Lets the used block b, whose word has been read, grow to `need` bytes into the free blocks beside it: as far as
+/* Lets the used block b, whose word has been read, grow to `need` bytes into the free blocks next to it: as far as
  * needed into the smaller one, then into the other. Returns the block; 0 where they lack the memory. */
-static inline uint32_t grow_beside(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
-                                   uint32_t need)
+static inline uint32_t grow_sideways(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                     uint32_t need)
 {
     uint32_t size = word_size(g, word);
     const uint32_t lacks = need - size;
@@ -200,64 +200,27 @@ static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uin
     return size - g->overhead;
 }
 
-/* Makes the used block b, whose word has been read, `need` bytes large: it slides down into the free block ahead, if
- * there is one, and takes in the one behind where that is not enough. Returns the block. */
-static inline uint32_t join_beside(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
-                                   uint32_t need, uint32_t ahead, uint32_t behind)
+/* Whether a block of `all` bytes that shrinks to `need` would leave no free block, where it has to. */
+static inline int leaves_too_little(const struct hw_general *g, struct hw_heap *h, uint32_t all, uint32_t need)
 {
-    const uint32_t size = word_size(g, word);
-    uint32_t all = size;
-    if (ahead + size < need || ahead == 0) {
-        absorb_behind(g, h, b, word, behind);
-        all += behind;
+    if (g->resize != HW_RESIZE_WITH_REST) {
+        return 0;
     }
-    if (ahead) {
-        slide_down(g, h, b, all, ahead);
-    }
-    all += ahead;
-    raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
-    trim_block(g, h, b - ahead, need);
-    return b - ahead;
+    note_rest(g, h, compared_rest(g, all - need));
+    return !is_trimmed(g, all - need);
 }
 
-/* Makes the used block b, whose word has been read, `need` bytes large where a free block is ahead into which it can
- * slide down, even if it would fit where it is; else 0. */
-static inline uint32_t slide_first(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
-                                   uint32_t need)
+/* Bytes of the free block ahead of b that b slides down into, even if it would fit where it is; 0 where there is none,
+ * or where both neighbours have too little. */
+static inline uint32_t room_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                  uint32_t need)
 {
     const uint32_t size = word_size(g, word);
     const uint32_t ahead = free_ahead(g, h, b, word);
-    if (ahead == 0) {
+    if (ahead == 0 || ahead + size + free_behind(g, h, b + size) < need) {
         return 0;
     }
-    const uint32_t behind = free_behind(g, h, b + size);
-    return ahead + size + behind < need ? 0 : join_beside(g, h, b, word, need, ahead, behind);
-}
-
-/* Makes the used block b, whose word has been read, `need` bytes large with free blocks beside it; 0 where it cannot.
- */
-static inline uint32_t grow_into_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
-                                      uint32_t need)
-{
-    if (g->resize == HW_RESIZE_SMALLER_SIDE) {
-        return grow_beside(g, h, b, word, need);
-    }
-    const uint32_t size = word_size(g, word);
-    const uint32_t behind = free_behind(g, h, b + size);
-    uint32_t ahead = 0;
-    if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
-        ahead = free_ahead(g, h, b, word);
-    }
-    if (ahead + size + behind < need) {
-        return 0;
-    }
-    if (g->resize == HW_RESIZE_WITH_REST) {
-        note_rest(g, h, compared_rest(g, size + behind - need));
-        if (!is_trimmed(g, size + behind - need)) {
-            return 0;
-        }
-    }
-    return join_beside(g, h, b, word, need, ahead, behind);
+    return ahead;
 }
 
 /* Makes the used block b, of `size` bytes, hold n bytes if it has that size, or if the rest makes a block; else 0. The
@@ -297,13 +260,11 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     if (g->resize == HW_RESIZE_SHRINK) {
         return shrink_block(g, h, b, size, n);
     }
+    uint32_t room = 0;
     if (g->resize == HW_RESIZE_DOWN_FIRST) {
-        const uint32_t to = slide_first(g, h, b, word, need);
-        if (to) {
-            return to;
-        }
+        room = room_ahead(g, h, b, word, need);
     }
-    if (need <= size) {
+    if (need <= size && room == 0) {
         trim_joined(g, h, b, word, need);
         return b;
     }
@@ -312,12 +273,34 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     }
     const uint32_t end = b + size;
     uint32_t gained = 0;
-    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+    if (room == 0 && extend_over_boundary(g, h, end, need - size, &gained)) {
         store_word(g, h, b, size_word(g, size + gained, word_flags(g, word)));
         keep_rover_on_block(g, h, b, end + gained);
         return b;
     }
-    return grow_into_free(g, h, b, word, need);
+    if (g->resize == HW_RESIZE_SMALLER_SIDE) {
+        return grow_sideways(g, h, b, word, need);
+    }
+    const uint32_t behind = free_behind(g, h, end);
+    uint32_t ahead = room;
+    if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
+        ahead = free_ahead(g, h, b, word);
+    }
+    if (ahead + size + behind < need || leaves_too_little(g, h, size + behind, need)) {
+        return 0;
+    }
+    uint32_t all = size;
+    if (ahead + size < need || ahead == 0) {
+        absorb_behind(g, h, b, word, behind);
+        all += behind;
+    }
+    if (ahead) {
+        slide_down(g, h, b, all, ahead);
+    }
+    all += ahead;
+    raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
+    trim_block(g, h, b - ahead, need);
+    return b - ahead;
 }
 
 /* A block of this size holds n bytes at that alignment, see align_block(). */
