@@ -73,6 +73,7 @@ __all__ = [
     "measure",
     "merge",
     "merge_studies",
+    "network",
     "open_study",
     "pareto",
     "picks_by_load",

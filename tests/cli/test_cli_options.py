@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import click
 import pytest
 from case_tables import each
+from click.testing import CliRunner
 
 from heapwright._cli import heapwright as command_line
 from heapwright._cli.options import Duration
 from heapwright._cli.progress import steps
 from heapwright._cli.renamed import OPTIONS, Renamed, current_words
-from heapwright._cli.workload import SETTINGS
+from heapwright._cli.workload import FILE, SETTINGS, chosen_settings, settings_of
 from heapwright._traffic.workloads import function
+from heapwright._traffic.workloads.easyport import easyport
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("1h", 3600), ("1.5h", 5400), ("0.5s", 0.5)])
@@ -93,7 +95,8 @@ def test_an_option_without_a_successor_is_an_error_with_advice() -> None:
 def test_old_options_are_of_commands_that_exist_and_new_ones_are_real() -> None:
     existing = dict(commands(command_line))
     for words, changes in OPTIONS.items():
-        flags = {flag for option in existing[words].params for flag in option.opts}
+        command = existing["workload" if words.startswith("workload ") else words]
+        flags = {flag for option in command.params for flag in option.opts}
         assert not changes.keys() & flags, words
         for change in changes.values():
             if isinstance(change, Renamed):
@@ -102,20 +105,20 @@ def test_old_options_are_of_commands_that_exist_and_new_ones_are_real() -> None:
 
 @each("name", SETTINGS)
 def test_a_workload_lists_its_settings_and_rejects_others(name: str) -> None:
-    command = dict(commands(command_line))[f"workload {name}"]
-    option = next(option for option in command.params if option.opts == ["--set"])
-    for setting in SETTINGS[name]:
-        assert f"\n  {setting.name} " in (command.epilog or "")
-    with pytest.raises(click.BadParameter, match="valid: NAME=VALUE with NAME one of "):
-        option.type.convert("colour=red", None, None)
-    with pytest.raises(click.BadParameter, match="valid: NAME=VALUE"):
-        option.type.convert(SETTINGS[name][0].name, None, None)
+    name = "mine.py" if name == FILE else name
+    shown = CliRunner().invoke(command_line, ["workload", name, "--help"]).stdout
+    for setting in settings_of(name):
+        assert f"\n  {setting.name} " in shown
+    context = click.Context(command_line)
+    for wrong in ("colour=red", settings_of(name)[0].name):
+        with pytest.raises(click.BadParameter, match="valid: NAME=VALUE with NAME one of "):
+            chosen_settings(name, [wrong], context, click.Option(["--set"]))
 
 
 def test_settings_are_parameters_of_the_workload() -> None:
     for name, settings in SETTINGS.items():
-        parameters = inspect.signature(function(name)).parameters
-        assert {setting.name for setting in settings} <= {*parameters, "longest_gap"}, name
+        parameters = inspect.signature(easyport if name == FILE else function(name)).parameters
+        assert {setting.name for setting in settings} <= {*parameters, "longest_gap", "mtu"}, name
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

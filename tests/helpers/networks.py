@@ -31,3 +31,22 @@ def five_networks(folder: Path) -> Path:
         table.frame_len[table.frame_len == 54] = 66
         table.write(folder / f"{name}.parquet")
     return folder
+
+
+def table(times: list[int], frames: list[int], flows: list[int], with_ip: bool = True) -> PacketTable:
+    frame_len = np.array(frames, np.uint32)
+    return PacketTable(
+        ts_us=np.array(times, np.int64),
+        frame_len=frame_len,
+        ip_len=frame_len - np.uint32(14) if with_ip else np.zeros(len(frames), np.uint32),
+        proto=np.full(len(frames), 6, np.uint8),
+        flow=np.array(flows, np.uint32),
+        dir=np.zeros(len(frames), np.uint8),
+    )
+
+
+def random_packets(count: int, seed: int = 1, flows: int = 30) -> PacketTable:
+    draw = np.random.default_rng(seed)
+    times = np.cumsum(draw.integers(0, 900, count))
+    frames = draw.choice([54, 66, 600, 1514], count)
+    return table((times - times[0]).tolist(), frames.tolist(), draw.integers(0, flows, count).tolist())

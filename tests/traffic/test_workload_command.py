@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import strategies as st
+from networks import random_packets, table
 
 from heapwright._cli import heapwright
 from heapwright._support.errors import HeapwrightError
@@ -25,25 +26,6 @@ from heapwright._traffic.workloads.poisson import poisson
 
 MILLION_BITS = 8e6
 """A rate at which a byte takes a microsecond."""
-
-
-def table(times: list[int], frames: list[int], flows: list[int], with_ip: bool = True) -> PacketTable:
-    frame_len = np.array(frames, np.uint32)
-    return PacketTable(
-        ts_us=np.array(times, np.int64),
-        frame_len=frame_len,
-        ip_len=frame_len - np.uint32(14) if with_ip else np.zeros(len(frames), np.uint32),
-        proto=np.full(len(frames), 6, np.uint8),
-        flow=np.array(flows, np.uint32),
-        dir=np.zeros(len(frames), np.uint8),
-    )
-
-
-def random_packets(count: int, seed: int = 1, flows: int = 30) -> PacketTable:
-    draw = np.random.default_rng(seed)
-    times = np.cumsum(draw.integers(0, 900, count))
-    frames = draw.choice([54, 66, 600, 1514], count)
-    return table((times - times[0]).tolist(), frames.tolist(), draw.integers(0, flows, count).tolist())
 
 
 @st.composite
@@ -181,8 +163,9 @@ def test_a_rate_is_one_load(tmp_path: Path) -> None:
         (["queue", "p", "--set", "limit=7", "--set", "cycles=3"], 7),
         (["queue", "p", "--set", "limit=7", "--set", "cycles=all"], 7),
         (["queue", "p", "--set", "limit=7", "--load", "2"], 7),
-        (["modem", "--calls", "9", "--seed", "3"], None),
-        (["poisson", "--requests", "900", "--interarrival", "0.1", "--set", "min_size=1", "--set", "max_size=9"], None),
+        (["priority", "p", "--set", "ring=5", "--load", "2"], 5),
+        (["modem", "--set", "calls=9", "--seed", "3"], None),
+        (["poisson", "--set", "requests=900", "--set", "interarrival=0.1", "--set", "min_size=1"], None),
     ],
 )
 def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: int | None) -> None:
@@ -205,7 +188,7 @@ def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: in
     "words",
     [
         ["drr"],
-        ["poisson", "--requests", "-1", "-o", "x"],
+        ["poisson", "--set", "requests=-1", "-o", "x"],
         ["drr", "p", "--size", "x"],
         ["drr", "p", "--set", "quantum=1", "-o", "x"],
     ],

@@ -50,7 +50,6 @@ class Study(Analysis):
             return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
 
     def _repr_html_(self) -> str:
-        from heapwright._studies.analysis import reserve_for
 
         front = self.front()
         picks = self.picks() if front else {}
@@ -59,7 +58,7 @@ class Study(Analysis):
         rows = [
             [
                 item.label,
-                notebook.number(reserve_for(self.needs(item.id))),
+                notebook.number(self.reserve(item.id)),
                 *(notebook.number(item.metrics[key]) for key in dict.fromkeys(keys)),
                 ", ".join(picks.get(item.id, ["front"])),
             ]

@@ -107,7 +107,8 @@ def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | 
 
 @lru_cache(maxsize=1)  # several heaps follow one another
 def _future(trace: Trace) -> Trace:
-    from heapwright._replay.long_run import CALLS, futures_of
+    from heapwright._replay.long_run import CALLS
+    from heapwright._traffic.workloads.made import futures_of
 
     return futures_of([trace], CALLS, 0)[0]
 

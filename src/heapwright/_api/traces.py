@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from heapwright._api.arguments import AnyTrace, PathLike, listed, one_line_errors, trace_of
 from heapwright._support import notebook
-from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
+from heapwright._support.errors import HeapwrightError
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
 
@@ -249,20 +247,22 @@ def workload(
     """Make the trace of a network application's memory requests.
 
     Args:
-        name: "drr", "easyport", "url" or "queue", which need `packets`; "modem" or "poisson", which need none.
+        name: "drr", "easyport", "priority", "url" or "queue", which need `packets`, or a Python file with a class Queue
+            (docs/workloads.md); "modem" or "poisson", which need none.
         packets: the traffic.
         load: share of time that the link of a workload of packets is busy, or how many times as many requests a second
             "poisson" has; several give a trace each, in a list. None is the workload's own.
         options: as of the function of that name in `heapwright._traffic.workloads`; docs/workloads.md has them, with
-            units. For packets also `longest_gap`, see `PacketTable.closing_gaps`.
+            units. For packets also `longest_gap` and `mtu`, see `PacketTable.closing_gaps` and `segmented`.
 
     Raises HeapwrightError for an unknown name or option, or packets that it cannot use.
     """
     from heapwright._traffic.workloads.loads import at_loads
+    from heapwright._traffic.workloads.made import maker
 
     if load is None:
-        return _workload(name, packets, options)()
-    make = _workload(name, packets, options, "load")
+        return maker(name, packets, options)()
+    make = maker(name, packets, options, "load")
     return make(load=load) if isinstance(load, (int, float)) else at_loads(make, load)
 
 
@@ -273,36 +273,9 @@ def load_peaks(name: str, packets: PacketTable | PathLike | None, *, load: float
     The arguments are those of `workload`, which raises the same.
     """
     from heapwright._traffic.workloads.loads import peaks_around
+    from heapwright._traffic.workloads.made import maker
 
-    return peaks_around(_workload(name, packets, options, "load"), load)
-
-
-def _workload(
-    name: str, packets: PacketTable | PathLike | None, options: Mapping[str, Any], *more: str
-) -> Callable[..., Trace]:
-    """The function of that name with its packets and options, which takes `more`."""
-    from heapwright._traffic.packets import PacketTable
-    from heapwright._traffic.workloads import NAMES, function
-
-    if name not in NAMES:
-        raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}")
-    make = function(name)
-    parameters = inspect.signature(make).parameters
-    options = dict(options)
-    longest_gap = options.pop("longest_gap", None) if "packets" in parameters else None
-    if unknown := next((option for option in (*options, *more) if option not in parameters), None):
-        known = [option for option in parameters if option != "packets"]
-        raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
-    if "packets" not in parameters:
-        if packets is not None:
-            raise ParameterError(f"{name} makes its own; leave them out", parameter="packets")
-        return functools.partial(make, **options)
-    if packets is None:
-        raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
-    table = packets if isinstance(packets, PacketTable) else PacketTable.read(packets)
-    if longest_gap is not None:
-        table = table.closing_gaps(longest_gap)
-    return functools.partial(make, table, **options)
+    return peaks_around(maker(name, packets, options, "load"), load)
 
 
 @one_line_errors
@@ -320,15 +293,20 @@ def copies(
         trace: the original.
         count: copies in all, the kinds in turn.
         kinds: "sizes+blocks" and "load", which are what None means, "sizes", "lifetimes", "streams", "blocks", or
-            instances of the classes of `heapwright._traces.copies` with parameters of your own.
+            instances of the classes of `heapwright._traces.copies` with parameters of your own. None for a workload's
+            trace: its packets in another order and at four times the load, through its queue.
         seed: another seed, other copies.
         repair: drop the invalid calls of a trace that is read.
 
     See `heapwright._traces.copies.copies` for their names and metadata, docs/robustness.md for what they are worth.
     """
     from heapwright._traces.copies import copies as make
+    from heapwright._traffic.workloads.made import each_copy
 
-    return make(trace_of(trace, repair), count, kinds=kinds, seed=seed)
+    read = trace_of(trace, repair)
+    if kinds is None and count >= 1 and seed >= 0:
+        return list(each_copy(read, count, seed=seed))
+    return make(read, count, kinds=kinds, seed=seed)
 
 
 @one_line_errors
@@ -352,13 +330,18 @@ def resample(
         swing, stalls, block: how far the load swings, how much memory waits for stalled consumers, and calls of a block
             on average; None is what `heapwright._traces.futures.resample` takes, which says what each means.
         live: bytes of the live peak, to which the load is scaled; None is the load recorded.
+            Without any of these a workload's trace continues with more packets through its queue.
         repair: drop the invalid calls of a trace that is read.
     """
     from heapwright._traces.futures import BLOCK
     from heapwright._traces.futures import resample as make
+    from heapwright._traffic.workloads.made import future_of
 
+    read = trace_of(trace, repair)
+    if swing is stalls is block is live is None and calls >= 1 and seed >= 0:
+        return future_of(read, calls, seed)
     block = BLOCK if block is None else block
-    return make(trace_of(trace, repair), calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
+    return make(read, calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
 
 
 @overload

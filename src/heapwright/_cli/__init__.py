@@ -28,6 +28,7 @@ COMMANDS = {
     "hooks": "Write tracing shims: C for a board, or a script for Linux, that records heap calls.",
     "live": "Show a running board's heap calls on the terminal, and leave a trace.",
     "diagnose": "Find a leak, fragmentation or a lack of memory in logs, counters or telemetry.",
+    "network": "Make the heap for a capture's packets behind a queue: reserve, C, and a page.",
     "trace": "Look at a trace, cut it, or make perturbed copies of it.",
     "profile": "Summarise the sizes, lifetimes and live memory of a trace or packet table.",
     "workload": "Make the trace of a modelled network application.",

@@ -6,12 +6,10 @@ import contextlib
 import io
 import json
 import os
-import shlex
 import shutil
 import sys
-import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 import click
 
 from heapwright._cli.output import json_option, print_json, print_sentences, stdout_columns
+from heapwright._cli.steps import print_command, print_heading
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.subprocesses import find_compiler, kill_tools, run_tool
 
@@ -52,26 +51,24 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
     study.unlink(missing_ok=True)
     shutil.copyfile(_example(), trace)
 
-    _print_heading(
-        "1. Replay a recorded MQTT broker on more than 10,000 allocators, and a long run on the best of them"
-    )
+    print_heading("1. Replay a recorded MQTT broker on more than 10,000 allocators, and a long run on the best of them")
     _run(*EXPLORE, trace, "-o", study, "--json")
     (pick,) = json.loads(_run("pareto", study, "--pick", "balanced", "--json"))
     heap = f"{study}:{pick['id']}"
 
-    _print_heading("2. Count instructions of the Pareto front and of common allocators on an emulated Cortex-M3")
+    print_heading("2. Count instructions of the Pareto front and of common allocators on an emulated Cortex-M3")
     left_out = _tried(lambda: _run(*MEASURE, study, "--json"))
 
     report = "report", study, "-o", page
     with _in_parallel(*report) as printed:
         files, missing = _answer(heap, trace, study, firmware)
         left_out += missing
-        _print_heading("6. The report: Pareto front, recipes, size histogram, memory over time, heap maps")
-        _show(("heapwright", *report))
+        print_heading("6. The report: Pareto front, recipes, size histogram, memory over time, heap maps")
+        print_command(("heapwright", *report))
         click.echo(printed(), nl=False)
 
     seconds = time.monotonic() - start
-    _print_heading(f"Done in {seconds:.0f} seconds.")
+    print_heading(f"Done in {seconds:.0f} seconds.")
     for name, path in {"report": page, "firmware": firmware, "study": study, "trace": trace}.items():
         click.echo(f"  {name:10} {path}")
     return {
@@ -88,16 +85,16 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
 
 def _answer(heap: str, trace: Path, study: Path, firmware: Path) -> tuple[list[Path], list[str]]:
     """Print the recommendation and generate it; returns the C files, and the steps that were skipped."""
-    _print_heading("3. The recommendation: allocator and arena size, compared with alternatives, and the Pareto front")
+    print_heading("3. The recommendation: allocator and arena size, compared with alternatives, and the Pareto front")
     _run("pareto", study)
 
-    _print_heading(
+    print_heading(
         "4. Why: the broker's memory profile, and the arena sizes for the recording alone, without the long run"
     )
     _run("profile", trace)
     _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
 
-    _print_heading("5. Ship it: C for firmware with 8-byte alignment, compiled without warnings and tested here")
+    print_heading("5. Ship it: C for firmware with 8-byte alignment, compiled without warnings and tested here")
     _run("generate", heap, "--prefix", "app", "-o", firmware)
     files = sorted(firmware.glob("app_heap*.[ch]"))
     return files, _tried(lambda: _compile(firmware))
@@ -131,25 +128,11 @@ def _example() -> Path:
     raise HeapwrightError(f"{package / 'examples' / TRACE}: the trace is missing; install heapwright again")
 
 
-def _print_heading(text: str) -> None:
-    click.echo()
-    click.secho(textwrap.fill(text, stdout_columns()), bold=True)
-
-
-def _show(words: Sequence[str | Path]) -> list[str]:
-    """Print a command as a shell takes it, and return its words."""
-    texts = [str(word) for word in words]
-    width = stdout_columns() - 6
-    lines = textwrap.wrap(shlex.join(texts), width, break_long_words=False, break_on_hyphens=False)
-    click.echo("$ " + " \\\n    ".join(lines))
-    return texts
-
-
 def _run(*words: str | Path) -> str:
     """Run a heapwright command; its output is printed, or with --json returned."""
     from heapwright._cli import heapwright
 
-    _, *arguments = _show(("heapwright", *words))
+    _, *arguments = print_command(("heapwright", *words))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed) if "--json" in arguments else contextlib.nullcontext():
         heapwright.main(arguments, "heapwright", standalone_mode=False)
@@ -183,7 +166,7 @@ def _in_parallel(*words: str | Path) -> Iterator[Callable[[], str]]:
 
 def _tool(*words: str | Path) -> None:
     """Run another program; raises click.ClickException if it fails."""
-    done = run_tool(_show(words), text=True)
+    done = run_tool(print_command(words), text=True)
     click.echo(done.stdout + done.stderr, nl=False)
     if done.returncode:
         raise click.ClickException(f"{words[0]}: exit code {done.returncode}")

@@ -260,9 +260,8 @@ def _metric(key: str) -> Column:
 
 
 def _recommended_arena(study: Analysis) -> Column:
-    from heapwright._studies.analysis import reserve_for
 
-    return _HEADINGS["reserve"], lambda item: number("reserve_bytes", reserve_for(study.needs(item.id)))
+    return _HEADINGS["reserve"], lambda item: number("reserve_bytes", study.reserve(item.id))
 
 
 def _measured(contents: _Contents) -> list[str]:

@@ -101,8 +101,8 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "trace worst": {"--seed": _SEED},
     "workload drr": {**_PACKETS, **_settings("ring", "quantum", "rotation", "extra", "headers", "node", "queues")},
     "workload easyport": {**_PACKETS, **_settings("ring", "extra")},
-    "workload modem": _settings("instances", "idle", "hold", "retrain", "memory", "low_priority", "reserve"),
-    "workload poisson": _settings("hold", "low_priority", "min_size", "max_size"),
+    "workload modem": _settings("calls", "instances", "idle", "hold", "retrain", "memory", "low_priority", "reserve"),
+    "workload poisson": _settings("interarrival", "requests", "hold", "low_priority", "min_size", "max_size"),
     "workload queue": {
         **_PACKETS,
         **_settings("burst", "cycles", "limit"),
@@ -124,6 +124,8 @@ def current_words(ctx: click.Context, command: str, words: Sequence[str]) -> lis
 
     Raises click.UsageError for one that has no successor.
     """
+    if command == "workload":  # a command of its own for each workload in 0.2
+        command = next((f"workload {word}" for word in words if f"workload {word}" in OPTIONS), command)
     changes = OPTIONS.get(command, {})
     if not changes and command not in _REPAIRED:
         return list(words)

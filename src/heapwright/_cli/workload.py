@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from heapwright._cli.group import Group
-from heapwright._cli.options import Command, Numbers, seed_option, trace_output_option
+from heapwright._cli.options import Numbers, seed_option, trace_output_option
 from heapwright._cli.output import json_option, print_json, print_sentences, print_written, written
 from heapwright._cli.pipes import from_stdin
 
@@ -45,7 +43,11 @@ _CARRIED = (
     Setting("count", click.IntRange(min=1), "use the first packets only; default all"),
     Setting("rate", click.FloatRange(min=0, min_open=True), "bits a second of the link, instead of --load"),
     Setting("longest_gap", _NUMBER, "seconds to which longer pauses are cut; default none"),
+    Setting("mtu", click.IntRange(68, 0xFFFF), "bytes of the largest IP packet; larger ones are cut; default none"),
 )
+FILE = "FILE.py"
+"""The name of a queue of one's own in the table of parameters."""
+
 _RING = Setting("ring", click.IntRange(1, (1 << 32) - 1), "packets held at most, others are dropped; default no limit")
 _HEADERS = "bytes of a packet that are not stored; default 40 with --size ip, else 0"
 
@@ -65,6 +67,12 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("queues", click.IntRange(1, 1 << 31), "queues that flows are hashed into; default one per flow"),
     ),
     "easyport": (*_CARRIED, _RING, Setting("extra", _ADDED, "bytes added to each frame; default 0")),
+    "priority": (
+        *_CARRIED,
+        _RING,
+        Setting("urgent", _BYTES, "bytes of the largest frame that is sent before others; default 200"),
+        Setting("extra", _ADDED, "bytes added to each packet; default 0"),
+    ),
     "url": (*_CARRIED, _RING, Setting("patterns", _ADDED, "rows of the URL table; default 64")),
     "queue": (
         *_CARRIED,
@@ -72,7 +80,9 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("burst", click.IntRange(min=1), "packets that arrive before it is emptied; default limit"),
         Setting("cycles", _CyclesType(), "how often it is filled, or all: once per packet; default 1"),
     ),
+    FILE: (*_CARRIED, _RING, Setting("extra", _ADDED, "bytes added to each packet; default 0")),
     "modem": (
+        Setting("calls", click.IntRange(1, 1 << 24), "modem calls in all; default 1000"),
         Setting("instances", click.IntRange(1, 1 << 16), "modem instances; default 5"),
         Setting("idle", _NUMBER, "mean seconds between calls of an instance; default 60"),
         Setting("hold", _NUMBER, "mean seconds of a connection; default 600"),
@@ -82,6 +92,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("reserve", _NUMBER, "share of the memory that those must leave free; default 0.1"),
     ),
     "poisson": (
+        Setting("interarrival", _NUMBER, "mean seconds between requests; default 0.002"),
+        Setting("requests", click.IntRange(min=1), "requests; default 1,000,000"),
         Setting("min_size", _BYTES, "smallest request in bytes; default 80"),
         Setting("max_size", _BYTES, "largest request, sizes are uniform; default 2000"),
         Setting("hold", _NUMBER, "mean seconds that a buffer is held; default 1"),
@@ -91,165 +103,123 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
 """The parameters of each model that few change."""
 
 
-class _SettingType(click.ParamType[tuple[str, Any]]):
-    """NAME=VALUE, a parameter of a workload."""
+def settings_of(workload: str) -> tuple[Setting, ...]:
+    """The parameters of a workload of `NAMES`, or of a Python file with a queue."""
+    return SETTINGS[FILE if workload.endswith(".py") else workload]
 
-    name = "setting"
 
-    def __init__(self, workload: str) -> None:
-        self._settings = {setting.name: setting for setting in SETTINGS[workload]}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        setting = self._settings.get(name.strip().replace("-", "_"))
+def chosen_settings(workload: str, given: Sequence[str], ctx: click.Context, param: click.Parameter) -> dict[str, Any]:
+    """The values of `--set NAME=VALUE`, by name. Raises click.BadParameter for an unknown name or a wrong value."""
+    settings, result = {setting.name: setting for setting in settings_of(workload)}, {}
+    for item in given:
+        name, equals, text = item.partition("=")
+        setting = settings.get(name.strip().replace("-", "_"))
         if not equals or setting is None:
-            self.fail(f"{value!r}: valid: NAME=VALUE with NAME one of {', '.join(self._settings)}", param, ctx)
-        return setting.name, setting.type.convert(text.strip(), param, ctx)
+            raise click.BadParameter(f"{item!r}: valid: NAME=VALUE with NAME one of {', '.join(settings)}", ctx, param)
+        result[setting.name] = setting.type.convert(text.strip(), param, ctx)
+    return result
 
 
-def _set_option(workload: str) -> Callable[[Command], Command]:
-    return click.option(
-        "--set",
-        "settings",
-        metavar="NAME=VALUE",
-        multiple=True,
-        type=_SettingType(workload),
-        help="A parameter listed below. Repeat the flag for more.",
-    )
-
-
-def _settings_help(workload: str) -> str:
-    """The end of a workload's help: its parameters, wrapped and indented."""
-    width = max(len(setting.name) for setting in SETTINGS[workload]) + 2
-    lines = []
-    for setting in SETTINGS[workload]:
-        first, *rest = textwrap.wrap(setting.meaning, 74 - width)
-        lines += [f"  {setting.name:{width}}{first}", *(" " * (width + 2) + line for line in rest)]
-    return "\b\nParameters of --set:\n" + "\n".join(lines)
-
-
-_SIZES = {
-    "ip": "its ip_len (frame_len if it carries no IP)",
-    "payload": "the data after its headers (frame_len if it carries no IP)",
-    "frame": "its frame_len",
+_SUMMARIES = {
+    "drr": "deficit round robin: a queue for each flow, created and destroyed with its packets",
+    "easyport": "a gateway that buffers frames, first in, first out",
+    "priority": "strict priority: short packets are sent before others",
+    "url": "URL-based switching: blocks of 8, 11 and 20 bytes for each packet",
+    "queue": "a transmit queue, filled and emptied; a packet that finds it full is dropped",
+    FILE: "a queue of your own in Python (docs/workloads.md)",
+    "modem": "a modem concentrator: calls enter and leave software units, with blocks of their own",
+    "poisson": "requests of a Poisson process, with uniform sizes and exponential holding times",
 }
 
 
-def _load(default: str | None, help: str) -> Callable[[Command], Command]:
-    return click.option(
-        "--load",
-        "loads",
-        metavar="SHARE[,...]",
-        type=LOADS,
-        default=default,
-        show_default=True,
-        help=f"{help} Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
-    )
+class _WorkloadCommand(click.Command):
+    """Command whose help ends with the parameters of the workload that was named, or of all."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_NAMED] = next((word for word in args if word in SETTINGS or word.endswith(".py")), None)
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = ctx.meta.get(_NAMED)
+        for name in [FILE if named.endswith(".py") else named] if named else SETTINGS:
+            with formatter.section(f"{name}, {_SUMMARIES[name]}"):
+                if named:
+                    formatter.write_dl([(setting.name, setting.meaning) for setting in SETTINGS[name]])
+                else:
+                    formatter.write_text(f"--set {', '.join(setting.name for setting in SETTINGS[name])}")
 
 
-def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
-    """The argument and the options of a workload that carries packets; the first of `sizes` is the default."""
-    options = (
-        click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path), callback=from_stdin),
-        click.option(
-            "--size",
-            type=click.Choice(sizes),
-            default=sizes[0],
-            show_default=True,
-            help=f"Bytes of a packet: {', or '.join(_SIZES[size] for size in sizes)}.",
-        ),
-        _load(load, "Share of time the link is busy."),
-        trace_output_option,
-        json_option,
-    )
-
-    def decorate(function: Command) -> Command:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+_NAMED = "heapwright.workload"
+"""Key of a context's `meta`: the workload that the command line names."""
 
 
-@click.group(cls=Group)
-def command() -> None:
+@click.command(cls=_WorkloadCommand)
+@click.argument("name", metavar="WORKLOAD")
+@click.argument("packets", metavar="[PACKETS]", type=click.Path(path_type=Path), required=False, callback=from_stdin)
+@click.option(
+    "--size",
+    type=click.Choice(["ip", "payload", "frame"]),
+    help="Bytes of a packet: its ip_len (frame_len if it carries no IP), the data after its headers, or its frame_len. "
+    "Default: payload for drr, frame for easyport and priority, else ip.",
+)
+@click.option(
+    "--load",
+    "loads",
+    metavar="SHARE[,...]",
+    type=LOADS,
+    help="Share of time the link is busy, default 0.9 (queue: none); for poisson a factor of the request rate. "
+    "Several, as 0.5,0.7 or 0.5:0.9:0.1, make a trace each.",
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the workload; `workload WORKLOAD --help` lists them. Repeat the flag for more.",
+)
+@seed_option
+@trace_output_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    name: str,
+    packets: Path | None,
+    size: str | None,
+    loads: tuple[float, ...] | None,
+    settings: tuple[str, ...],
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
     """Make the trace of a modelled network application.
 
-    drr, easyport, url and queue carry the packets of a packet table (see `heapwright import`); modem and poisson make
-    their own. docs/workloads.md has the reasons for all defaults.
+    WORKLOAD is one of those below. drr, easyport, priority, url, queue and a file of your own carry the packets of a
+    packet table (see `heapwright import`); modem and poisson make their own. docs/workloads.md has the reasons for all
+    defaults.
     """
+    _require_known(name, ctx)
+    parameter = next(item for item in ctx.command.params if item.name == "settings")
+    options = chosen_settings(name, settings, ctx, parameter)
+    if name in SEEDED:
+        options["seed"] = seed
+    elif size is not None:
+        options["size"] = size
+    if loads is None and name in LOADED and "rate" not in options:
+        loads = (0.9,)
+    _write(name, packets, output, as_json, loads, options)
 
 
-@command.command(epilog=_settings_help("drr"))
-@_packets("payload", "ip", "frame")
-@_set_option("drr")
-def drr(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """Deficit round robin: a queue for each flow of PACKETS, created and destroyed with its packets."""
-    _write("drr", packets, output, as_json, **options)
+SEEDED = ("modem", "poisson")
+LOADED = ("drr", "easyport", "priority", "url")
 
 
-@command.command(epilog=_settings_help("easyport"))
-@_packets("frame", "ip")
-@_set_option("easyport")
-def easyport(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """A gateway that buffers the frames of PACKETS, first in, first out."""
-    _write("easyport", packets, output, as_json, **options)
+def _require_known(name: str, ctx: click.Context) -> None:
+    if name not in SETTINGS and not name.endswith(".py"):
+        from heapwright._support.errors import did_you_mean
 
-
-@command.command(epilog=_settings_help("url"))
-@_packets("ip", "frame")
-@_set_option("url")
-def url(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """URL-based switching: blocks of 8, 11 and 20 bytes for each of PACKETS."""
-    _write("url", packets, output, as_json, **options)
-
-
-@command.command(epilog=_settings_help("queue"))
-@_packets("ip", "frame", load=None)
-@_set_option("queue")
-def queue(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """A transmit queue, filled with PACKETS and emptied; a packet that finds it full is dropped.
-
-    With --load or rate it is filled as packets arrive, and emptied as the link sends.
-    """
-    _write("queue", packets, output, as_json, **options)
-
-
-@command.command(epilog=_settings_help("modem"))
-@click.option(
-    "--calls", metavar="N", type=click.IntRange(1, 1 << 24), default=1000, show_default=True, help="Modem calls in all."
-)
-@_set_option("modem")
-@seed_option
-@trace_output_option
-@json_option
-def modem(output: Path, as_json: bool, **options: Any) -> None:
-    """A multi-channel modem concentrator: calls enter and leave software units, each with blocks of its own."""
-    _write("modem", None, output, as_json, **options)
-
-
-@command.command(epilog=_settings_help("poisson"))
-@click.option(
-    "--interarrival",
-    metavar="SECONDS",
-    type=float,
-    default=0.002,
-    show_default=True,
-    help="Mean seconds between requests.",
-)
-@_load(None, "Factor of the request rate that --interarrival sets; default 1.")
-@click.option(
-    "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Requests."
-)
-@_set_option("poisson")
-@seed_option
-@trace_output_option
-@json_option
-def poisson(output: Path, as_json: bool, **options: Any) -> None:
-    """Requests of a Poisson process, with uniform sizes and exponential holding times."""
-    _write("poisson", None, output, as_json, **options)
+        valid = [item for item in SETTINGS if item != FILE]
+        raise click.UsageError(f"{name}: no such workload; {did_you_mean(name, valid)}, or a Python file", ctx)
 
 
 def _write(
@@ -257,13 +227,11 @@ def _write(
     packets: Path | None,
     output: Path,
     as_json: bool,
-    loads: tuple[float, ...] | None = None,
-    settings: tuple[tuple[str, Any], ...] = (),
-    **options: Any,
+    loads: tuple[float, ...] | None,
+    options: dict[str, Any],
 ) -> None:
     from heapwright import _api as api
 
-    options |= dict(settings)
     if options.get("rate") is not None:
         if loads and len(loads) > 1:
             raise click.UsageError("rate is one load: give several loads without it")

@@ -8,9 +8,10 @@ from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from heapwright._recipes.geometry import Geometry
-from heapwright._recipes.pools import MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
+from heapwright._recipes.pools import MAX_CLASSES, MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
 from heapwright._recipes.recipe import Recipe
 from heapwright._support.errors import HeapwrightError
+from heapwright._traces.live_bound import LiveBound
 
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
@@ -58,6 +59,8 @@ class Demand(NamedTuple):
     counts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """(bytes, blocks live at once during `COUNT_SHARES` of a future), of the most frequent sizes, most frequent first;
     sizes are rounded up to `COUNT_ALIGN`, and of several traces the largest counts."""
+    bounds: tuple[LiveBound, ...] = ()
+    """The bounds on what is live at once of the traces that have one; none unless all have."""
 
     @classmethod
     def of(cls, traces: Sequence[Trace]) -> Demand:
@@ -72,7 +75,14 @@ class Demand(NamedTuple):
         sizes, counts = np.unique(np.maximum(requested[requested <= MAX_REQUEST], 1), return_counts=True)
         order = np.lexsort((sizes, -counts))
         shares = tuple((int(sizes[i]), float(counts[i] / len(requested))) for i in order)
-        return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces), _counts(traces))
+        bounds = [bound for trace in traces if (bound := LiveBound.of(trace)) is not None]
+        return cls(
+            shares,
+            int(sizes.max(initial=1)),
+            max(trace.peak_live_bytes for trace in traces),
+            _counts(traces),
+            tuple(bounds) if len(bounds) == len(traces) else (),
+        )
 
     def size_at(self, share: float) -> int:
         """The least size, bytes, that at least such a share of these requests does not exceed; 0 for none of them."""
@@ -85,11 +95,11 @@ def _counts(traces: Sequence[Trace]) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """`Demand.counts` from a future of each trace: a recording has fewer blocks live at once than a long run."""
     import numpy as np
 
-    from heapwright._traces.futures import resample
     from heapwright._traces.live_counts import live_counts
     from heapwright._traces.validation import FREE
+    from heapwright._traffic.workloads.made import future_of
 
-    futures = [resample(trace, COUNTED_CALLS, seed=0) for trace in traces]
+    futures = [future_of(trace, COUNTED_CALLS, 0) for trace in traces]
     requested = np.concatenate([future.size[future.op != FREE] for future in futures]).astype(np.int64)
     blocks = np.maximum(-(-requested // COUNT_ALIGN) * COUNT_ALIGN, COUNT_ALIGN)
     sizes, often = np.unique(blocks[blocks <= LARGEST_COUNTED], return_counts=True)
@@ -165,6 +175,7 @@ def _round_size(size: int) -> int:
 def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
     """The families of the default space (docs/spaces.md), the cheap ones to replay first."""
     for family in (
+        _bounded_family,
         _counted_family,
         _idle_family,
         _limited_family,
@@ -412,6 +423,25 @@ def _counted_family(levels: Levels) -> Family:
         sizes, counts = zip(*classes, strict=True)
         pool = Fixed(sizes=sizes, counts=counts, max_size=max(sizes))
         yield from ((pool, *pools) for pools in behind)
+
+
+def _bounded_family(levels: Levels) -> Family:
+    return (recipe.pools for recipe in bounded_recipes(levels.demand.bounds, levels.align))
+
+
+def bounded_recipes(bounds: Sequence[LiveBound], align: int) -> list[Recipe]:
+    """A fixed block for each object that a ring or a queue holds at most: what serves any order with the least RAM.
+
+    Of several bounds it has the most blocks of each size. None without bounds, or with more sizes than a pool has.
+    """
+    blocks: dict[int, int] = {}
+    for bound in bounds:
+        for size, count in zip(*bound.fixed_blocks(align), strict=True):
+            blocks[size] = max(blocks.get(size, 0), count)
+    if not blocks or len(blocks) > MAX_CLASSES:
+        return []
+    sizes = tuple(sorted(blocks))
+    return [Recipe.unchecked((Fixed(sizes=sizes, counts=tuple(blocks[size] for size in sizes)),), align)]
 
 
 FEWEST_COUNTED = 2

@@ -34,12 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchCandidate:
-    """A recipe to evaluate: its id, its name if it is a reference allocator, and whether it is ranked."""
+    """A recipe to evaluate: its id, its name if it is a reference allocator, and whether it is ranked.
+
+    ``always``: whether it is evaluated first and never pruned, as reference allocators are.
+    """
 
     id: str
     recipe: Recipe
     zoo_name: str | None
     ranked: bool = True
+    always: bool = False
 
     @cached_property
     def design(self) -> Hashable:

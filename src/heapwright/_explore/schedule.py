@@ -176,15 +176,15 @@ class EvaluationQueue:
 
     def _references(self, time_budget: TimeBudget) -> Iterator[Batch]:
         """Reference allocators, which are never pruned; only well-known ones, the cheapest first, if time is short."""
-        meter, zoo = self._meter, [item for item in self.waiting if item.zoo_name]
+        meter, zoo = self._meter, [item for item in self.waiting if item.zoo_name or item.always]
         _set_end(meter, time_budget)
         if meter.until < inf:
             yield from self._measure_on_pieces(zoo)
         if self._time_is_short:
-            zoo.sort(key=lambda item: meter.costs.of(item.design) or 0.0)
+            zoo.sort(key=lambda item: (not item.always, meter.costs.of(item.design) or 0.0))
             now = time.perf_counter()
             until = now + ROOM * (meter.until - now)
-            well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH]
+            well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH or item.always]
             yield from self._evaluate(well_known, StopRule(self._interrupt, until=until))
         else:
             yield from self._evaluate(zoo, self._unpruned)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._explore.budget import TimeBudget
+from heapwright._explore.default_space import bounded_recipes
 from heapwright._explore.evaluation import EvaluationOutcome, Evaluator, SearchCandidate
 from heapwright._explore.local_search import LIMIT, MetricsByTrace, seek
 from heapwright._explore.options import Options, Strategy
@@ -32,7 +33,6 @@ from heapwright._explore.workers import Interrupt, Threads, WorkerPool
 from heapwright._measure.metrics import replay_for
 from heapwright._recipes.zoo.catalogue import names
 from heapwright._replay.engine import GROWING
-from heapwright._replay.long_run import futures_of
 from heapwright._replay.metrics import ON_RECORDING, TIME, Value
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.recommendations import DEPLOYED, UNTUNED, WELL_KNOWN
@@ -44,6 +44,8 @@ from heapwright._support.gc_tuning import seldom_collected
 from heapwright._support.remote import writable
 from heapwright._support.subprocesses import processors
 from heapwright._support.version import __version__
+from heapwright._traces.live_bound import LiveBound
+from heapwright._traffic.workloads.made import futures_of
 
 if TYPE_CHECKING:
     from heapwright._explore.space import AnySpace
@@ -112,7 +114,7 @@ def explore(
     evaluator = Evaluator(traces, replay_for(ranked, energies), ranked if set(ranked) <= set(GROWING) else ())
     is_new = not writable(Path(study_path)).exists() and options.dask is None
     with prefetching(evaluator, _zoo_of(space) if is_new else ()):
-        candidates = _candidates(space)
+        candidates = _candidates(space, _bounded(traces, space.align))
         identity = Identity.of(traces, keys, space.digest, len(space), energies, space.align, options.same_device)
     pool = _worker_pool(options.jobs, options.dask)
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
@@ -170,7 +172,8 @@ class _Steps:
         is_whole = len(chosen) == len(self.candidates)
         exploring.run(chosen, finishing, portfolio, ranked=is_whole, time_budget=self.time_budget)
         ids = {item.zoo_name: item.id for item in chosen if item.zoo_name}
-        return [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
+        reference = [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
+        return [*reference, *(item.id for item in chosen if item.always)]
 
     def search_locally(self, space: WideSpace, earlier: Sequence[Recipe]) -> None:
         """Search a wide space by local steps; what it evaluates, and what earlier runs did, joins the candidates."""
@@ -202,7 +205,7 @@ class _Steps:
             runner.study.set_apart([TraceInfo.of(trace) for trace in self.held_out], "held out")
             replay = replay_for(tuple(self.objectives), options.energies)
             validation.on(best, self.held_out, "held out", replay)
-        if options.stress_test:
+        if options.stress_test and not runner.study.proved:
             stress_test_best(runner, self.candidates, traces, time_budget)
         if TIME in options.keys and runner.evaluated and time.perf_counter() < time_budget.until:
             from heapwright._explore.host_timing import Turns, time_in_turn
@@ -279,12 +282,16 @@ def _zoo_of(space: AnySpace) -> list[SearchCandidate]:
     return [SearchCandidate(id, recipe, recipe.name) for id, recipe in space.zoo.items()]
 
 
-def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
-    """Recipes of the space by id, then reference allocators at their own alignments, which are not ranked."""
-    results = {}
+def _candidates(space: AnySpace, bounded: Sequence[Recipe] = ()) -> dict[str, SearchCandidate]:
+    """Recipes of the space by id, then reference allocators at their own alignments, which are not ranked.
+
+    ``bounded``: what serves any order, and so is always evaluated if it is in the space.
+    """
+    results, always = {}, {recipe.canonical().hash for recipe in bounded}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
-        results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
+        name = named.name if named else None
+        results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, name, always=recipe.hash in always)
     for recipe in space.unranked:
         results[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return results
@@ -293,18 +300,24 @@ def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
 def _choose(
     candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int
 ) -> list[SearchCandidate]:
-    """Reference allocators, then those that the strategy takes, shuffled so that early rates forecast later ones."""
-    zoo = [candidate for candidate in candidates if candidate.zoo_name]
-    rest = [candidate for candidate in candidates if not candidate.zoo_name]
+    """What is always evaluated, then what the strategy takes, shuffled so that early rates forecast later ones."""
+    zoo = [candidate for candidate in candidates if candidate.zoo_name or candidate.always]
+    rest = [candidate for candidate in candidates if not (candidate.zoo_name or candidate.always)]
     if strategy == "exhaustive":
         rest = rest[:limit]
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
 
 
+def _bounded(traces: Sequence[Trace], align: int) -> list[Recipe]:
+    """What serves any order of the objects of traces that all have a bound."""
+    bounds = [bound for trace in traces if (bound := LiveBound.of(trace)) is not None]
+    return bounded_recipes(bounds, align) if len(bounds) == len(traces) else []
+
+
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:
     """Reference allocators, the portfolio in its order, then the others as they were."""
     rank = {id: at for at, id in enumerate(first)}
-    return sorted(chosen, key=lambda item: -1 if item.zoo_name else rank.get(item.id, len(rank)))
+    return sorted(chosen, key=lambda item: -1 if item.zoo_name or item.always else rank.get(item.id, len(rank)))
 
 
 def _worker_pool(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPool]:

@@ -72,6 +72,9 @@ def race(
     study = runner.study
     always = [id for id in dict.fromkeys(always) if id in candidates and study.combined.row(id) is not None]
     ordered = starters(study, candidates)
+    if until < inf:  # first what any answer needs, in time or not; later rounds find it stored
+        _replayed(runner, [candidates[id] for id in always if candidates[id].always], traces, futures, True, inf)
+        _replayed(runner, [candidates[id] for id in always], traces, futures, True, until)
     for share, most in ROUNDS:
         ids = list(dict.fromkeys([*always, *ordered[:most]]))
         whole = share == 1

@@ -15,7 +15,7 @@ from heapwright._explore.runner import Meter, Runner, Trials
 from heapwright._measure.metrics import Replay
 from heapwright._studies.records import TraceInfo
 from heapwright._studies.tables import Role
-from heapwright._traces.copies import each_copy
+from heapwright._traffic.workloads.made import each_copy
 
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace

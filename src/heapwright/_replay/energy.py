@@ -74,14 +74,24 @@ class EnergyTable:
         return energies[right - 1] * exp(slope * log(size / self.sizes[right - 1]))
 
 
+PROCESSES = ("90 nm", "22 nm")
+"""Processes of the memories with a table: that of the papers' years, and that of microcontrollers with much SRAM."""
+
+
+@cache
+def energy_table(process: str) -> EnergyTable:
+    """The table of a process of `PROCESSES`: CACTI 7, low operating power, 32-bit words, 256 B to 4 MiB."""
+    return EnergyTable.read(Path(__file__).with_name(f"sram_energy_{process.replace(' ', '')}.csv"))
+
+
 def default_energy_table() -> EnergyTable:
-    """The table that ships with the package: CACTI 7, 90 nm low operating power, 32-bit words, 256 B to 4 MiB."""
+    """The table of 90 nm, the process of the papers' years (`energy_table`)."""
     return _default_table()
 
 
 @cache
 def _default_table() -> EnergyTable:
-    return replace(EnergyTable.read(Path(__file__).with_name("sram_energy_90nm.csv")), name="default")
+    return replace(energy_table(PROCESSES[0]), name="default")
 
 
 def with_energy(measured: Mapping[str, Value], table: EnergyTable | None = None) -> dict[str, Value]:

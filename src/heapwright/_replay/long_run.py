@@ -7,7 +7,6 @@ the need on real runs of millions of calls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -15,6 +14,8 @@ from weakref import WeakKeyDictionary
 from heapwright._recipes.policy import policy_struct
 from heapwright._replay.arena_sizes import footprint, high_water_mark
 from heapwright._replay.engine import GivenUpError, Margins, ReplayProgress, run
+from heapwright._replay.worst_case import worst_case
+from heapwright._traces.live_bound import LiveBound
 
 if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
@@ -44,7 +45,8 @@ class LongRun:
     """Need of a recipe on a future.
 
     Attributes:
-        arena: bytes of the smallest arena that serves it; None if requests fail, or it grows without bound.
+        arena: bytes of the smallest arena that serves it; None if requests fail, or it grows without bound. Of a
+            future with a `LiveBound` the arena that is proved to serve any order (`worst_case`); None without a proof.
         footprint: bytes at the end, bounded or not.
         growth: the footprint at the end over that after a tenth of the calls, over best fit's on the same future.
         calls: number of calls of the future.
@@ -75,13 +77,6 @@ class LongRun:
         }
 
 
-def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
-    """A future of each trace: of ``calls`` calls, or of twice the recording's own if that is more."""
-    from heapwright._traces.futures import resample
-
-    return [resample(trace, max(calls, 2 * len(trace)), seed=seed) for trace in traces]
-
-
 def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongRun:
     """Replay a future with a recipe: O(calls), some 50 ns a call.
 
@@ -93,8 +88,12 @@ def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongR
     mark = covered[max(covered)]
     growth = _growth(covered) / max(1.0, _best_fit_growth(future))
     failed = int(result.failed)
-    # two-level good fit may fail in an arena of its high-water mark, because its free blocks have other sizes there
-    arena = None if failed or growth > UNBOUNDED else footprint(future, recipe, struct, result, ample)
+    if LiveBound.of(future) is not None:  # every future of these objects is enclosed, not only this one
+        enough = worst_case(future, recipe)
+        arena = None if failed or enough is None else enough.bytes
+    else:
+        # two-level good fit may fail in an arena of its high-water mark: its free blocks have other sizes there
+        arena = None if failed or growth > UNBOUNDED else footprint(future, recipe, struct, result, ample)
     return LongRun(
         arena=arena,
         footprint=mark,

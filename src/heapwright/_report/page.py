@@ -67,7 +67,7 @@ class Holding:
 @dataclass(frozen=True)
 class TraceSection:
     """One trace: figures of what it asks for, one of them of the bytes' holders, and what heaps make of it; `missing`
-    says why there are none, `caveats` what it does not show."""
+    says why there are none, `caveats` what it does not show, `traffic` what packets it was made of."""
 
     name: str
     figures: Sequence[Figure] = ()
@@ -76,6 +76,7 @@ class TraceSection:
     animations: Sequence[SnapshotPicture] = ()
     holding: Holding | None = None
     caveats: Sequence[str] = ()
+    traffic: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

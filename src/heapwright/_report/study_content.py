@@ -26,6 +26,7 @@ from heapwright._studies.by_budget import budgets
 from heapwright._studies.comparison import side_by_side
 from heapwright._studies.decision import Deciding
 from heapwright._studies.originals import place
+from heapwright._studies.proofs import proofs_of
 from heapwright._studies.records import TraceInfo
 from heapwright._studies.results import Candidate, Ranking, Results
 from heapwright._studies.robustness import AMONG, WorstRatios
@@ -90,7 +91,7 @@ def study_content(study: Analysis, heaps: Sequence[str], against: str | None) ->
         ],
         traces=[_section(study, info, named, len(infos)) for info in infos],
         answer=decision.evidence(),
-        beside=decision.remarks(),
+        beside=[*decision.remarks(), *(proof.sentence() for proof in proofs_of(study, balanced.id))],
         beside_others=side_by_side(decision),
         reserve=reserve_by_load(decision),
         arena=served_by_arena(study, balanced),

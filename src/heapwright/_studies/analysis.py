@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from heapwright._recipes.geometry import round_up
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._replay.metrics import Objectives, parse_objectives
 from heapwright._replay.reserve import UNIT, reserved, with_margin
@@ -23,6 +24,7 @@ from heapwright._support.errors import HeapwrightError
 from heapwright._traces.copies import Load
 from heapwright._traces.failures import failures_of
 from heapwright._traces.leaks import Leak, find_leaks
+from heapwright._traces.live_bound import LiveBound
 
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
@@ -45,10 +47,16 @@ class MemoryNeed:
         return self.role == "copy" and f"~{Load.name}-" in self.trace
 
 
-def reserve_for(needs: Sequence[MemoryNeed]) -> int | None:
+def reserve_for(needs: Sequence[MemoryNeed], *, proved: bool = False) -> int | None:
     """The arena to reserve for a load like the recorded one: `MARGIN` above what the recordings and the hold-out set
     need, and at least what their futures do, which swing as the recordings do and one step beyond. None if no recording
-    was served."""
+    was served.
+
+    ``proved``: the futures' needs are enough for any order of the objects, and so the reserve.
+    """
+    if proved:
+        sizes = [need.bytes for need in needs if need.role == "future"]
+        return None if None in sizes or not sizes else round_up(max(size for size in sizes if size), UNIT)
     recorded = [need.bytes for need in needs if need.role in ("explored", "held out") and need.bytes is not None]
     futures = [need.bytes for need in needs if need.role == "future" and need.bytes is not None]
     return reserved(recorded, futures, 1.0) if recorded else None
@@ -128,11 +136,22 @@ class Analysis(StudyFile):
         """Requests that failed while a trace was recorded, in words, by the trace's name."""
         return dict(self.meta.get("failures", {}))
 
+    @property
+    def live_bounds(self) -> dict[str, LiveBound]:
+        """Bounds on what is live at once, by the name of the trace explored on or held out that has one."""
+        return {name: LiveBound.parse(text) for name, text in self.meta.get("live_bounds", {}).items()}
+
+    @property
+    def proved(self) -> bool:
+        """Whether the reserves of this study serve any order of the objects: each trace explored on has a bound."""
+        return bool(self.combined.foreseen) and {info.name for info in self.traces()} <= self.live_bounds.keys()
+
     def set_facts(self, traces: Sequence[Trace]) -> None:
-        """Store what leaks in the traces, and which requests failed while they were recorded."""
+        """Store what leaks in the traces, which requests failed while they were recorded, and what bounds them."""
         leaks = {trace.name: list(map(asdict, found)) for trace in traces if (found := find_leaks(trace))}
         failures = {trace.name: str(failed) for trace in traces if (failed := failures_of(trace))}
-        for key, value in {"leaks": leaks, "failures": failures}.items():
+        bounds = {trace.name: bound.text for trace in traces if (bound := LiveBound.of(trace))}
+        for key, value in {"leaks": leaks, "failures": failures, "live_bounds": bounds}.items():
             stored = self.meta.get(key, {})
             if stored | value != stored:
                 self._set(key, stored | value)
@@ -317,6 +336,9 @@ class Analysis(StudyFile):
                 if row is not None:
                     most[row] = max(most[row], size)
         foreseen = np.ceil(futures / UNIT) * UNIT
+        if self.proved:
+            proved: Floats = np.where(foreseen > 0, foreseen, np.nan)
+            return proved
         reserves = np.array([with_margin(size) if size else np.nan for size in most])
         result: Floats = np.maximum(reserves, foreseen)
         return result
@@ -353,6 +375,10 @@ class Analysis(StudyFile):
                 ]
         return found_items + self._futures(id)
 
+    def reserve(self, id: str) -> int | None:
+        """The reserve of a recipe (`reserve_for`), bytes."""
+        return reserve_for(self.needs(id), proved=self.proved)
+
     def _futures(self, id: str) -> list[MemoryNeed]:
         """The need on the future of each trace explored on; none for a recipe that was not replayed there."""
         row = self.combined.row(id)
@@ -368,7 +394,9 @@ class Analysis(StudyFile):
         """Which recipes hold on the traces that were not explored on."""
         keys = self._objectives(objectives)
         if keys not in self._robustness:
-            self._robustness[keys] = Robustness(self.combined, self.elsewhere, self.recipe_texts(), keys, self.current)
+            self._robustness[keys] = Robustness(
+                self.combined, self.elsewhere, self.recipe_texts(), keys, self.current, proved=self.proved
+            )
         return self._robustness[keys]
 
     @cached_property

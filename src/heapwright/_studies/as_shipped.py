@@ -106,9 +106,8 @@ def _metrics(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> Mapp
 
 def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> tuple[str, int | None]:
     """A sentence about the memory to reserve, and its bytes; "" and None if they are not known."""
-    from heapwright._studies.analysis import reserve_for
 
-    most = reserve_for(study.needs(id))
+    most = study.reserve(id)
     if most is None:
         return "", None
     text = f"Reserve {most:,} bytes for a load like the recorded one"

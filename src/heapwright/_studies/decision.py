@@ -18,6 +18,7 @@ from heapwright._studies.results import ADMITTED, AS_MUCH, Candidate
 from heapwright._traces.copies import Load
 from heapwright._traces.failures import CHANGE_LIFE
 from heapwright._traces.leaks import Leak, leak_sentence
+from heapwright._traces.live_bound import LiveBound
 
 STEP = 1.01
 """Factor by which an alternative has to be better in an objective; recipes within it in all are equivalent."""
@@ -87,6 +88,7 @@ class Decision:
         arena: the bound on its reserve, bytes; None if there was none.
         leaks: by trace, what grows in a straight line in it (`heapwright._traces.leaks`).
         failures: by trace, the requests that failed while it was recorded, in words.
+        bounds: by trace, what bounds its live objects; the reserve then serves any order of these.
     """
 
     pick: Candidate
@@ -105,6 +107,7 @@ class Decision:
     arena: int | None = None
     leaks: Mapping[str, Sequence[Leak]] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[str, LiveBound] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         """Sentences of the decision: leaks, the recipe to ship, the evidence, then remarks on alternatives."""
@@ -166,9 +169,12 @@ class Decision:
         recorded = "the recordings" if many else "the recording"
         most, of_future = most_needed([*explored, *held_out]), most_needed(futures)
         text = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
-        if of_future:
+        if self.bounds:
+            largest = max(self.bounds.values(), key=lambda bound: bound.payload_bytes)
+            text += f"; the reserve is proved for any order of at most {largest}"
+        elif of_future:
             text += f" and {of_future:,} in the long run"
-        if self.reserve_bytes == with_margin(most):
+        if not self.bounds and self.reserve_bytes == with_margin(most):
             text += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
         text = self._kept_or_shipped(f"{text}.") + self._on_copies(copies)
         served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
@@ -199,10 +205,9 @@ class Decision:
             text += f" On {failed} of them requests failed."
         return text
 
-    @staticmethod
-    def _one_recording(explored: Sequence[MemoryNeed], held_out: Sequence[MemoryNeed]) -> str:
+    def _one_recording(self, explored: Sequence[MemoryNeed], held_out: Sequence[MemoryNeed]) -> str:
         """Sentence about the limits of a single recording; "" for more."""
-        if len(explored) > 1 or held_out:
+        if len(explored) > 1 or held_out or self.bounds:
             return ""
         return (
             " One recording shows one load, and minutes do not show the plateau of years: record a second with other "
@@ -326,7 +331,7 @@ class Deciding:
             self._objectives,
             self._calls,
             needs,
-            _reserve(needs, needs),
+            _reserve(needs, needs, study.proved),
             self._equivalent(pick),
             others + self._steps(pick),
             worst_steps(recipe),
@@ -337,6 +342,7 @@ class Deciding:
             self._arena,
             study.leaks,
             study.failures,
+            study.live_bounds if study.proved else {},
         )
 
     def _may_keep(self, pick: Candidate) -> bool:
@@ -361,7 +367,7 @@ class Deciding:
                 why_not=self._robustness.why_not_stable(id),
             )
         known = self._known[id]
-        reserve = _reserve(known.needs, asked) if asked else None
+        reserve = _reserve(known.needs, asked, self._study.proved) if asked else None
         return replace(known, why=why, better=better, reserve_bytes=reserve)
 
     def _equivalent(self, pick: Candidate) -> tuple[int, list[Candidate]]:
@@ -401,11 +407,11 @@ def change(base: Value, value: Value) -> str:
     return percent[1:] if percent[1:] == "0.0 %" else percent
 
 
-def _reserve(needs: Sequence[MemoryNeed], asked: Sequence[MemoryNeed]) -> int | None:
+def _reserve(needs: Sequence[MemoryNeed], asked: Sequence[MemoryNeed], proved: bool) -> int | None:
     """The reserve for the recorded load; None if results on some of the traces are missing."""
     if {(need.role, need.trace) for need in needs} < {(item.role, item.trace) for item in asked}:
         return None
-    return reserve_for(needs)
+    return reserve_for(needs, proved=proved)
 
 
 def _is_equal(key: str, pick: Candidate, other: Candidate) -> bool:

@@ -51,12 +51,16 @@ class Robustness:
         texts: Mapping[str, str],
         objectives: Sequence[str],
         current: str | None = None,
+        *,
+        proved: bool = False,
     ) -> None:
         """Gather the ratios of the objectives, of memory and of accesses on every trace.
 
         ``combined``: the traces explored on; ``elsewhere``: those of other roles; ``texts``: the recipes' TOML by id;
-        ``current``: the reference allocator that the user has today, by its name.
+        ``current``: the reference allocator that the user has today, by its name; ``proved``: long-run needs are enough
+        for any order of the objects, so no margin is needed, and no stress test.
         """
+        self._proved = proved
         self._current = combined.zoo_names.index(current) if current in combined.zoo_names else None
         self._objectives = tuple(dict.fromkeys(objectives))
         self._refusing = ADMITTED in objectives
@@ -120,10 +124,12 @@ class Robustness:
         """Why a recipe has no bounded long-run need, in words; None if it has, and if that was not tried."""
         growth, calls = self._value(id, "long_run_growth"), self._value(id, "long_run_calls")
         if self.foreseen and calls > 0 and np.isnan(self._value(id, "long_run_bytes")):
+            if self._proved and not growth > UNBOUNDED:
+                return "has no arena that is proved to serve any order of the objects"
             if growth <= UNBOUNDED:
                 return f"fails requests within {calls:,.0f} calls of traffic like the recording's"
             return f"grows without bound: {100 * (growth - 1):.0f} % over the last nine tenths of {calls:,.0f} calls"
-        if self.stable(id) is False:
+        if self.stable(id) is False and not self._proved:
             grown = self._value(id, "growth_ratio")
             return f"grows by {100 * (grown - 1):.0f} % at constant live bytes in the stress test"
         return None
@@ -150,7 +156,7 @@ class Robustness:
             if result.refused and not self._refusing:
                 where = result.where.get("footprint_bytes")
                 return f"failed {result.refused:,} requests on {AMONG[role]}" + (f", as on {where}" if where else "")
-        return self._short_of_reach(id, apart.values())
+        return None if self._proved else self._short_of_reach(id, apart.values())  # the proof is within reach
 
     def _short_of_reach(self, id: str, apart: Iterable[WorstRatios]) -> str | None:
         known = [self._value(id, key) for key in ("footprint_bytes", "long_run_bytes")]

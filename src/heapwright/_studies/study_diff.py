@@ -327,7 +327,7 @@ def _reserve(study: Analysis, id: str, pick: str) -> int | None:
     """The reserve of a recipe; None if it lacks some of the recommendation's results."""
     needs, requested = study.needs(id), study.needs(pick)
     tried = {(need.role, need.trace) for need in needs}
-    return reserve_for(needs) if tried >= {(item.role, item.trace) for item in requested} else None
+    return reserve_for(needs, proved=study.proved) if tried >= {(item.role, item.trace) for item in requested} else None
 
 
 def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
@@ -342,7 +342,7 @@ def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
 
 def _of(study: Analysis, candidate: Candidate) -> RecommendedHeap:
     title = study.recipe(candidate.id).title()
-    reserve = reserve_for(study.needs(candidate.id))
+    reserve = study.reserve(candidate.id)
     return RecommendedHeap(candidate.id, candidate.label, title, reserve, candidate.metrics)
 
 

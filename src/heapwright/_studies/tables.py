@@ -17,6 +17,7 @@ from heapwright._support import database
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.version import __version__
 from heapwright._traces.leaks import Leak
+from heapwright._traces.live_bound import LiveBound
 
 if TYPE_CHECKING:
     from heapwright._studies.records import Identity, TraceInfo
@@ -109,14 +110,16 @@ _META: dict[str, Callable[[Any], bool]] = {
     "origin": lambda value: value is None or type(value) is str,
     "leaks": lambda value: value is None or bool({name: [*map(Leak.of, found)] for name, found in value.items()}),
     "failures": lambda value: value is None or all(type(text) is str for text in value.values()),
+    "live_bounds": lambda value: value is None or bool({name: LiveBound.parse(text) for name, text in value.items()}),
 }
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
 setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator
-in use today by its name, the traces' common origin (`heapwright._traces.origin`), leaks by trace, and in words by trace
-the requests that failed while it was recorded. A study may lack those from `target` on."""
+in use today by its name, the traces' common origin (`heapwright._traces.origin`), and by trace its leaks, in words the
+requests that failed while it was recorded, and what bounds its live objects. A study may lack those from `target` on.
+"""
 
-_LATER_META = ("target", "tolerance", "same_device", "current", "origin", "leaks", "failures")
+_LATER_META = ("target", "tolerance", "same_device", "current", "origin", "leaks", "failures", "live_bounds")
 
 
 def _is_energy(row: Any) -> bool:

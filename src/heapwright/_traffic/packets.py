@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,9 @@ from heapwright._support.remote import read_from
 FORMAT_VERSION = "1"
 MOST_PACKETS = 1 << 26
 """Packets that are read, some 2 GB of them: a file of some kilobytes may say that it holds more."""
+
+_SEGMENT_HEADERS = 40
+"""Bytes of IP and TCP headers that each segment of a joined packet has."""
 
 # Column -> (numpy dtype, DuckDB type), in the order of the file.
 COLUMNS: dict[str, tuple[Any, str]] = {
@@ -107,6 +111,41 @@ class PacketTable:
         gaps = np.minimum(np.diff(self.ts_us), np.int64(longest * 1e6))
         times = np.concatenate([self.ts_us[:1], self.ts_us[:1] + np.cumsum(gaps)])
         return replace(self, ts_us=times, metadata={**self.metadata, "longest_gap": f"{longest:g}"})
+
+    def segmented(self, mtu: int) -> PacketTable:
+        """The packets with each IP packet above `mtu` bytes cut into packets of at most that size.
+
+        Hosts whose network card joins segments (GRO, TSO) capture packets that no link carries. The parts come at the
+        time of the whole, and each repeats its headers: those of the link, and 40 bytes of IP and TCP. `metadata`
+        keeps "mtu", and in "segmented" how many packets were cut.
+
+        Raises:
+            ParameterError: `mtu` is below 68, the least that IP requires of a link (RFC 791), or above 65,535.
+        """
+        if not 68 <= mtu <= 0xFFFF:
+            raise ParameterError(f"{mtu}: 68 to 65535 is valid", parameter="mtu")
+        ip = self.ip_len.astype(np.int64)
+        data, room = ip - _SEGMENT_HEADERS, mtu - _SEGMENT_HEADERS
+        parts = np.where(ip > mtu, -(-data // room), 1)
+        whole = np.repeat(np.arange(len(self)), parts)
+        part = np.arange(len(whole)) - np.repeat(np.cumsum(parts) - parts, parts)
+        last = part == parts[whole] - 1
+        cut = parts[whole] > 1
+        part_ip = np.where(cut, np.where(last, data[whole] - part * room + _SEGMENT_HEADERS, mtu), ip[whole])
+        frame = self.frame_len.astype(np.int64)[whole] - ip[whole] + part_ip
+        columns = {name: getattr(self, name)[whole] for name in ("ts_us", "proto", "flow", "dir")}
+        columns |= {"ip_len": part_ip.astype(np.uint32), "frame_len": frame.astype(np.uint32)}
+        count = int(np.count_nonzero(parts > 1))
+        info = {"mtu": str(mtu)} | ({"segmented": str(count)} if count else {})
+        return replace(self, **columns, metadata={**self.metadata, **info})
+
+    @property
+    def digest(self) -> str:
+        """Digest of the columns: equal for equal packets."""
+        result = hashlib.sha256()
+        for name in COLUMNS:
+            result.update(np.ascontiguousarray(getattr(self, name)).data)
+        return result.hexdigest()[:16]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the table as Parquet, whole or not at all: a reader never sees half a file.

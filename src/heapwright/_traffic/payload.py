@@ -26,3 +26,15 @@ def payload(packets: PacketTable) -> NDArray[np.int64]:
     headers = np.where(tcp, bare + np.where(long > short, STAMPS, 0)[way], IP_HEADER)
     headers = headers + np.where(packets.proto == UDP, UDP_HEADER, 0)
     return np.maximum(packets.ip_len.astype(np.int64) - headers, 0)
+
+
+def most_payload(packets: PacketTable) -> int:
+    """Bytes of data of the largest packet that may come: as in these, without time stamps in any; the frame without IP.
+
+    With an MTU in the metadata also that of a packet of the MTU without a transport.
+    """
+    carried = packets.ip_len > 0
+    headers = np.where(packets.proto == TCP, IP_HEADER + TCP_HEADER, IP_HEADER)
+    headers = headers + np.where(packets.proto == UDP, UDP_HEADER, 0)
+    data = np.where(carried, packets.ip_len.astype(np.int64) - headers, packets.frame_len)
+    return max(int(data.max(initial=0)), int(packets.metadata.get("mtu", 0)) - IP_HEADER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,22 @@ def profile_file(path: Path, repair: bool = False) -> dict[str, Any]:
     if kind == "study":
         raise HeapwrightError(f"{path}: a study, and no trace; give one that it was explored on")
     raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one")
+
+
+def in_words(info: Mapping[str, Any]) -> list[str]:
+    """The traffic in words: packets, sizes, how stable their shares are, and bursts."""
+    sizes = info["sizes"][:3]
+    shares = ", ".join(f"{row['size']:,} bytes {row['share']:.1%}" for row in sizes)
+    seconds = f" in {info['seconds']:,.3g} s" if info["seconds"] else ""
+    counts = f"{info['packets']:,} packets{seconds}, {info['flows']:,} flows; {info['distinct_sizes']:,} sizes"
+    result = [f"{info['name']}: {counts}: {shares}."]
+    if info["stability"]:
+        row = info["stability"][0]
+        spread = ", ".join(f"{share['size']:,} bytes ± {share['deviation']:.1%}" for share in row["shares"])
+        result.append(f"In samples of {row['packets']:,} packets these shares vary: {spread}.")
+    variation = info["burstiness"]["interarrival_cv"]
+    if variation is not None:
+        result.append(
+            f"Gaps between packets have a coefficient of variation of {variation:.3g}; a Poisson process has 1."
+        )
+    return result

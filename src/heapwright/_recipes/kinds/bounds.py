@@ -39,11 +39,21 @@ class WorstCase(NamedTuple):
 
 
 class BlockLoad(NamedTuple):
-    """Load on a heap in bytes of its blocks: live at once, the largest block, the smallest."""
+    """Load on a heap in bytes of its blocks: live at once, the largest block, the smallest.
+
+    ``most_objects``: most live blocks at once; None is as many as the bytes allow.
+    """
 
     live: int
     largest: int
     smallest: int
+    most_objects: int | None = None
+
+    @property
+    def others(self) -> int:
+        """Most blocks that are live besides the one requested."""
+        fitting = (self.live - self.smallest) // self.smallest
+        return fitting if self.most_objects is None else min(fitting, self.most_objects - 1)
 
 
 class Thresholds(NamedTuple):

@@ -199,8 +199,14 @@ class Buddy(BasePool):
 
         That is for a memory which is there from the start. One that grows block by block may have one more block of
         each size split than it would need: less than two largest blocks together.
+
+        Whatever came before: of as many aligned blocks of the largest size as objects are live, one is free, since
+        each other object lies in one of them. A block that the top cuts is one more.
         """
-        if self.region or lists or reallocs:
+        if self.region:
+            return
+        yield WorstCase((load.others + 2) * load.largest, "buddies: a free one for each object")
+        if lists or reallocs:
             return
         octaves = (load.largest // load.smallest).bit_length() - 1
         yield WorstCase((1 + octaves) * load.live + 2 * load.largest, "buddies: Knuth 2.5, ex. 41")

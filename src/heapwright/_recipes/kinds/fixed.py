@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
-from operator import or_
+from operator import mul, or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from heapwright._native import lib
 from heapwright._recipes.geometry import Geometry, round_up
 from heapwright._recipes.kinds import layout as lay
 from heapwright._recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title
-from heapwright._recipes.kinds.bounds import NEVER, OWNED, AccessBounds, UnboundedError, rounded, width
+from heapwright._recipes.kinds.bounds import NEVER, OWNED, AccessBounds, UnboundedError, WorstCase, rounded, width
 from heapwright._recipes.limits import MAX_CLASSES, MAX_REQUEST
 from heapwright._recipes.model import field
 
@@ -278,6 +278,31 @@ class Fixed(BasePool):
             return AccessBounds(flags + tried * (3 * link + 4), free)
         carved = max(1, *(self.page // max(1, size + self.header) for size in self.sizes), 1)
         return AccessBounds(2 * tried * 3 * link + 3 + carved * (word + 3 * link) + 3 * link, free)
+
+    def worst_cases_of(self, laid_out: Any, classes: Sequence[tuple[int, int, int]]) -> Iterator[WorstCase]:
+        """The bytes of blocks for objects of which ``count`` of each class are live at once, each of least to most.
+
+        Exact for the blocks that it has: any order of such objects is served if every class of blocks has one for each
+        object that may come to it, and else some order fails. ``classes``: (count, least, most) of each.
+        """
+        if self.fall_through:  # what has borrowed a larger block keeps it from a larger object
+            return
+        fixed = laid_out.fixed
+        sizes = [int(fixed.sizes[at]) for at in range(len(self.sizes))]
+        needed = [0] * len(sizes)
+        for count, least, most in classes:
+            if most > sizes[-1]:
+                return
+            for at in range(bisect_left(sizes, least), bisect_left(sizes, most) + 1):
+                needed[at] += count
+        strides = [round_up(size + self.header + int(fixed.trailer), int(fixed.align)) for size in sizes]
+        if self.counts == "grow":
+            carved = [-(-self.page // stride) if self.page else 1 for stride in strides]
+            blocks = zip(needed, carved, strict=True)
+            counts = [round_up(count, page) if count else 0 for count, page in blocks]
+            yield WorstCase(sum(map(mul, counts, strides)), "blocks of each class")
+        elif all(count <= self.counts[at] for at, count in enumerate(needed)):
+            yield WorstCase(0, "a block for each object")
 
     # ---- what the C struct says
 

@@ -289,6 +289,17 @@ class Quick(BasePool):
     def rounds_requests(self) -> bool:
         return self.lists_per_octave > 0
 
+    def rounded_blocks(self, laid_out: Any, sizes: Sizes, blocks: Sizes) -> Sizes:
+        """The blocks of requests, rounded up to those of their lists."""
+        import numpy as np
+
+        if not self.lists_per_octave:
+            return blocks
+        unit = 1 << int(laid_out.quick.block_unit_shift)
+        distinct, which = np.unique(blocks, return_inverse=True)
+        of_lists = np.array([_class_block(int(block), self.lists_per_octave, unit) for block in distinct])
+        return np.where(sizes <= int(laid_out.quick.largest), of_lists[which], blocks)
+
     def serves_empty(self, values: Mapping[str, Any]) -> bool:
         return bool(round_up(values["block_header"] + 1, 1 << values["block_unit_shift"]) <= values["block_least"])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heapwright._traces.live_bound import ObjectClass
 from heapwright._traffic.workloads import link
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def drr(
     link.require("headers", headers, 0, 1 << 31)
     link.require("node", node, 0, link.MOST_BESIDE)
     link.require("queues", queues, 1, 1 << 31)
-    packets = link.first_packets(packets, count)
+    table, packets = packets, link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     flow = packets.flow if queues is None else packets.flow % np.uint32(queues)
     _, queue = np.unique(flow, return_inverse=True)
@@ -88,10 +89,20 @@ def drr(
         nodes=True,
         limit=link.ring_limit(ring),
     )
-    info = link.told(bits, load, rate, ring, events)
+    stored, most = _stored(packets, size, headers), _largest_stored(table, size, headers)
+    held = [ObjectClass(ring, extra, most + extra), ObjectClass(ring, node, node)] if ring else []
+    info = link.link_facts(bits, load, rate, ring, events, held)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
     metadata = link.label(packets, "drr", size=size, headers=headers, **info, **options)
-    return link.trace_of("drr", events, _stored(packets, size, headers) + extra, node, metadata)
+    return link.trace_of("drr", events, stored + extra, node, metadata)
+
+
+def _largest_stored(packets: PacketTable, size: link.Size, headers: int | None) -> int:
+    """Bytes stored of the largest packet that may come."""
+    if size == "payload" or "mtu" in packets.metadata:
+        removed = (IP_HEADERS if size == "ip" else 0) if headers is None else headers
+        return max(link.largest_size(packets, size) - removed, 0)
+    return int(_stored(packets, size, headers).max(initial=0))
 
 
 def _stored(packets: PacketTable, size: link.Size, headers: int | None) -> link.Int64s:

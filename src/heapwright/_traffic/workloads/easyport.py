@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heapwright._traces.live_bound import ObjectClass
 from heapwright._traffic.workloads import link
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def easyport(
     Args:
         packets: the traffic.
         size: whether a block is a frame, as in the paper (66 and 1514 bytes), or an IP packet.
-        count: use the first packets only (the paper: 4,200); None for all.
+        count: use the first packets only (the paper: 4,200); None for all. A ring's bound is that of all.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
         ring: most packets queued, as in a driver's ring of that many descriptors; a packet that finds it full is
@@ -39,9 +40,10 @@ def easyport(
         HeapwrightError: no packets, or a size, a ring, a link rate or extra bytes that cannot be used.
     """
     link.require("extra", extra, 0, link.MOST_BESIDE)
-    packets = link.first_packets(packets, count)
+    table, packets = packets, link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
-    info = link.told(bits, load, rate, ring, events)
+    held = [ObjectClass(ring, extra, link.largest_size(table, size) + extra)] if ring else []
+    info = link.link_facts(bits, load, rate, ring, events, held)
     metadata = link.label(packets, "easyport", size=size, **info, extra=extra)
     return link.trace_of("easyport", events, link.sizes(packets, size) + extra, 0, metadata)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
+from heapwright._traces.live_bound import KEY as LIVE_BOUND
+from heapwright._traces.live_bound import LiveBound, ObjectClass
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MAX_SIZE
-from heapwright._traffic.payload import payload
+from heapwright._traffic.payload import most_payload, payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,6 +80,18 @@ def sizes(packets: PacketTable, size: Size) -> Int64s:
         return frame
     inside = packets.ip_len.astype(np.int64) if size == "ip" else payload(packets)
     return np.where(packets.ip_len > 0, inside, frame)
+
+
+def largest_size(packets: PacketTable, size: Size) -> int:
+    """Bytes of the largest packet that may come, as `sizes` counts them: of these packets, or of one of the MTU."""
+    if size == "payload":
+        return most_payload(packets)
+    most = int(sizes(packets, size).max(initial=0))
+    mtu = int(packets.metadata.get("mtu", 0))
+    carried = packets.ip_len > 0
+    around = packets.frame_len[carried].astype(np.int64) - packets.ip_len[carried]
+    framed = int(np.median(around)) if size == "frame" and carried.any() else 0
+    return max(most, mtu + framed if mtu else 0)
 
 
 def require(name: str, value: int | None, least: int, most: int) -> None:
@@ -189,7 +203,7 @@ def label(packets: PacketTable, workload: str, **options: object) -> dict[str, s
         "workload": workload,
         **{key: str(value) for key, value in options.items() if value is not None},
         **origin,
-        **{key: packets.metadata[key] for key in ("synthetic", "longest_gap") if key in packets.metadata},
+        **{key: packets.metadata[key] for key in ("synthetic", "longest_gap", "mtu") if key in packets.metadata},
     }
 
 
@@ -200,13 +214,24 @@ def ring_limit(ring: int | None) -> int:
     return ring or 0
 
 
-def told(bits: float, load: float, rate: float | None, ring: int | None, events: Events) -> dict[str, object]:
-    """What a trace's metadata says of its link: the load where that chose the rate, and what a ring has dropped."""
+def link_facts(
+    bits: float,
+    load: float,
+    rate: float | None,
+    ring: int | None,
+    events: Events,
+    held: Sequence[ObjectClass] = (),
+) -> dict[str, object]:
+    """Facts about a trace's link for its metadata: the load where that chose the rate, and what a ring has dropped.
+
+    ``held``: the objects that a ring, if there is one, bounds (`heapwright._traces.live_bound`).
+    """
     return {
         "bits_a_second": f"{bits:.6g}",
         "load": f"{load:g}" if rate is None else None,
         "ring": ring,
         "dropped": None if ring is None else events.dropped,
+        LIVE_BOUND: LiveBound.from_classes(held).text if held else None,
     }
 
 

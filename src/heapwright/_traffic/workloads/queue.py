@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright._support.errors import ParameterError
+from heapwright._traces.live_bound import KEY as LIVE_BOUND
+from heapwright._traces.live_bound import LiveBound, ObjectClass
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
 from heapwright._traffic.workloads import link
@@ -56,24 +58,38 @@ def queue(
     for name, value in (("limit", limit), ("burst", burst), ("cycles", cycles)):
         if value is not None and value < 1:
             raise ParameterError(f"{value}: must be at least 1", parameter=name)
+    held = _held(packets, size, limit)
     packets = link.first_packets(packets, count)
     if load is not None or rate is not None:
-        return _timed(packets, size, limit, link.LOAD if load is None else load, rate)
+        return _timed(packets, size, limit, held, link.LOAD if load is None else load, rate)
     if burst is None:
         burst = limit
     used = len(packets) if cycles is None else min(len(packets), cycles * burst)
     packets = link.first_packets(packets, used)
     events = _filled_and_emptied(packets, limit, burst)
-    metadata = link.label(packets, "queue", size=size, limit=limit, burst=burst, used=used, dropped=events.dropped)
+    bound = LiveBound.from_classes(held).text
+    info = {"limit": limit, "burst": burst, "used": used, "dropped": events.dropped, LIVE_BOUND: bound}
+    metadata = link.label(packets, "queue", size=size, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 
-def _timed(packets: PacketTable, size: link.Size, limit: int, load: float, rate: float | None) -> Trace:
+def _timed(
+    packets: PacketTable,
+    size: link.Size,
+    limit: int,
+    held: list[ObjectClass],
+    load: float,
+    rate: float | None,
+) -> Trace:
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=limit)
-    info = link.told(bits, load, rate, None, events) | {"used": len(packets), "dropped": events.dropped}
+    info = link.link_facts(bits, load, rate, None, events, held) | {"used": len(packets), "dropped": events.dropped}
     metadata = link.label(packets, "queue", size=size, limit=limit, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
+
+
+def _held(packets: PacketTable, size: link.Size, limit: int) -> list[ObjectClass]:
+    return [ObjectClass(limit, 0, link.largest_size(packets, size))]
 
 
 def _filled_and_emptied(packets: PacketTable, limit: int, burst: int) -> link.Events:

@@ -4,11 +4,13 @@ section 6): a table of patterns is formed, then the header of every packet is pa
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright._traces.live_bound import ObjectClass
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
 from heapwright._traffic.workloads import link
@@ -65,7 +67,7 @@ def url(
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
-    info = link.told(bits, load, rate, ring, events)
+    info = link.link_facts(bits, load, rate, ring, events, _held(ring, patterns) if ring else [])
     rows = patterns * len(_ROW)
     used = np.ones((len(events.op), len(_ORDER)), np.bool_)
     used[:, _ORDER.index(_TEXT)] = _requests(packets, size)[events.object]
@@ -84,6 +86,12 @@ def url(
         name="url",
         metadata=link.label(packets, "url", size=size, **info, patterns=patterns),
     )
+
+
+def _held(ring: int, patterns: int) -> list[ObjectClass]:
+    """Objects at once: those of the table, and those of each packet in the ring."""
+    counts = Counter(_BYTES[_ROW].tolist() * patterns) + Counter(_BYTES[_ORDER].tolist() * ring)
+    return [ObjectClass(count, size, size) for size, count in counts.items()]
 
 
 def _requests(packets: PacketTable, size: link.Size) -> NDArray[np.bool_]:

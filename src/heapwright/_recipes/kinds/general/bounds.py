@@ -188,12 +188,13 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
     unit = 1 << general.unit_shift
     unsplit = int(general.split_least) - unit  # the most that a block has beyond its request
     slack = unit + int(general.overhead)  # where blocks begin, and a word behind the last one
-    result = round_up(load.largest, unit) + _rounding_up(pool, load.largest, unit)
-    # Any fit: when a block is refused, or memory grows for it, every hole is too small for it, and each but one lies
-    # before a live block. Lists in front of the pool are empty by then. The last remainder may cut one hole in three.
-    objects = (load.live - load.smallest) // load.smallest
-    holes = (objects + (3 if pool.victim_up_to else 1)) * (result - unit)
-    yield WorstCase(load.live + objects * unsplit + holes + load.largest + slack, "any fit")
+    result = _least_found(pool, general, load)
+    # Any fit: when memory grows for a block, every hole is too small for it, and lies before another live block: one
+    # below the top is part of the memory above, unless that is never merged or is a free block like others. Lists in
+    # front of the pool are empty by then. The last remainder may cut one hole in three.
+    ends = pool.top in _TOP_IS_APART
+    holes = (load.others + (2 if pool.victim_up_to else 0) + ends) * (result - unit)
+    yield WorstCase(load.live + load.others * unsplit + holes + slack, "any fit")
     if not placed or pool.top == "extend" or pool.search_most or pool.victim_up_to or pool.unsorted:
         return
     if _is_first_fit(pool):
@@ -205,11 +206,22 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
         yield WorstCase(2 * load.live * (1 + octaves) + slack, "half fit: Ogasawara 1995; o1heap")
 
 
-def _rounding_up(pool: GeneralKeys, size: int, unit: int) -> int:
-    """How much larger than needed a block may be that a search skips: it starts at the next bin."""
-    if not (pool.rounds_up or pool.search_most):
-        return 0
-    return max(unit, (1 << size.bit_length() - 1) // (pool.bins_per_octave or 1))
+def _least_found(pool: GeneralKeys, general: Any, load: BlockLoad) -> int:
+    """Bytes of a free block from which on a search for the largest block finds it, whatever other free blocks are."""
+    import numpy as np
+
+    unit = 1 << int(general.unit_shift)
+    size = round_up(load.largest, int(unit))
+    if pool.rounds_up:  # it starts at the first bin of which all blocks are large enough
+        return int(filled(np.array([size]), general)[0])
+    most_free = load.others + bool(pool.victim_up_to) + (pool.top in _TOP_IS_APART)
+    if not pool.search_most or most_free <= pool.search_most:
+        return size
+    return size + max(unit, (1 << size.bit_length() - 1) // (pool.bins_per_octave or 1))
+
+
+_TOP_IS_APART = ("bump", "extend", "list")
+"""Tops with which a free block may lie just below the memory that was never used, or be it."""
 
 
 def _is_first_fit(pool: GeneralKeys) -> bool:
