@@ -54,8 +54,15 @@ enum {
     HW_RESIZE_KEEP = 2,
     HW_RESIZE_MOVE = 3,
     HW_RESIZE_KEEP_HALF = 4,
-    HW_RESIZE_TRIM = 5
+    HW_RESIZE_TRIM = 5,
+    HW_RESIZE_SHRINK = 6,
+    HW_RESIZE_WITH_REST = 7,
+    HW_RESIZE_SMALLER_SIDE = 8,
+    HW_RESIZE_DOWN_FIRST = 9
 };
+
+/* general: where a block that freed memory joins is in its list */
+enum { HW_MERGED_FILED = 0, HW_MERGED_IN_PLACE = 1, HW_MERGED_AT_NEXT = 2 };
 
 /* the heap: what makes it safe for several threads */
 enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
@@ -149,7 +156,7 @@ struct hw_general {
     uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
     uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
     uint32_t merge_enough;    /* 1: a lazy merge ends once the block is large enough */
-    uint32_t keep_place;      /* 1: a block that a freed one joins from behind keeps its place in the list */
+    uint32_t merged;          /* HW_MERGED_... */
     uint32_t coalesce_from;   /* smallest block that merges */
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */

@@ -87,7 +87,8 @@ static inline int pool_gains(const struct hw_pool *pool)
 static inline int pool_moves_to_shrink(const struct hw_pool *pool)
 {
     return pool->kind == HW_GENERAL &&
-           (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF);
+           (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF ||
+            pool->general.resize == HW_RESIZE_SHRINK);
 }
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */

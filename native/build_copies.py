@@ -52,7 +52,7 @@ ORDINARY: dict[str, Fields] = {
         "split_tail": 0,
         "refile": 0,
         "merge_enough": 0,
-        "keep_place": 0,
+        "merged": "HW_MERGED_FILED",
         "bin_last": 0,
         "bin_less": 0,
         "bin_fill": 0,

@@ -24,6 +24,20 @@ def option_lines(platform: str | None, current: str | None, heap: str, reserve: 
     return options.heap_lines(chosen, reserve, in_place=bool(options.port) and not options.is_own(chosen))
 
 
+def heap_of_system(name: str) -> str:
+    """The reference allocator that a system has, as nuttx-mm for nuttx; any other name as it is.
+
+    Raises ParameterError where a system has several.
+    """
+    from heapwright._platforms.size_options import size_options
+
+    options = size_options().get(name)
+    heaps = list(options.own) if options is not None else []
+    if len(heaps) > 1:
+        raise ParameterError(f"{name!r} has {' or '.join(heaps)}; give one of them", parameter="current")
+    return heaps[0] if heaps else name
+
+
 def check_fit_numbers(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:
     """Raise ParameterError for a number that `fit` does not accept."""
     if copies is not None and copies < 0:
