@@ -54,7 +54,7 @@ from heapwright._api.heaps import zoo_text as zoo_text
 from heapwright._api.live_program import FollowedProgram as FollowedProgram
 from heapwright._api.live_program import Moment as Moment
 from heapwright._api.live_program import live as live
-from heapwright._api.network import network as network
+from heapwright._api.from_packets import network as network
 from heapwright._api.traces import convert_log as convert_log
 from heapwright._api.traces import copies as copies
 from heapwright._api.traces import cut as cut
