@@ -24,6 +24,6 @@ int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory)
     a = hw_handle_pointer(p, h, &reference) ? a : NULL;
     hw_handle_free(p, h, &reference);
     hw_reset_least_free(p, h);
-    (void)(hw_counters(p, h).free + hw_largest_free(p, h, 1) + (size_t)hw_owns(p, h, a));
+    (void)(hw_counters(p, h).free + hw_usage(p, h).peak + hw_largest_free(p, h, 1) + (size_t)hw_owns(p, h, a));
     return (int)hw_usable_size(p, h, a) + (int)hw_block_bytes(p, h, a) + (int)hw_statistics(p, h).used + hw_check(p, h);
 }

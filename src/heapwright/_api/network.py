@@ -270,14 +270,14 @@ def _answered(
         budget = SECONDS
     path, heap, page = folder / "study.duckdb", folder / "heap", folder / "report.html"
     limit = ["--budget", f"{budget:g}s"] if budget is not None else []
-    study = explore(read, path, objectives=NETWORK_OBJECTIVES, budget=budget, progress=progress)
+    study = explore(read, path, objectives=NETWORK_OBJECTIVES, budget=budget, platform=platform, progress=progress)
     decision = decide(study)
     pick = study.pick()
     proofs = proofs_of(study, pick.id)
     energy = _energy(pick, read)
     objectives = ["--objectives", ",".join(NETWORK_OBJECTIVES)]
-    add("The heap", ["explore", *traces, *objectives, *limit, "-o", path], _answer(decision, proofs, energy))
     into = ["--platform", platform] if platform else []
+    add("The heap", ["explore", *traces, *objectives, *limit, *into, "-o", path], _answer(decision, proofs, energy))
     files = generate(pick, heap, prefix=prefix, platform=platform)
     add(
         "C",
