@@ -59,26 +59,9 @@ def add_readings(
         for heap in MUTANTS
         if all(trial.served(heap) for trial in trials)
     }
-    held = [key for key, item in result.items() if item.statement.contest == "proposed" and item.holds]
-    page.mutants = {
-        "holds": len(held),
-        "flipped": {heap: sum(not of[key].holds for key in held) for heap, of in mutants.items()},
-    }
-    page.readings = [
-        {"reading": name, **{key: item.as_claim()[key] for key in ("id", "on", "verdict")}}
-        for name, of in others.items()
-        for item in of.values()
-        if item.statement.contest and item.decided
-    ]
-    seen_at_once = {**names(case, *seen), **base}
-    page.at_least = [
-        {"id": statement.id, "on": on, "holds": verdict.kind is Kind.HOLDS}
-        for statement in statements_of(case.name).values()
-        if statement.contest
-        for answer in statement.answers
-        for _, verdict, on in judged(one_sided(answer), seen_at_once)
-        if result[statement.id, on].decided
-    ]
+    page.mutants = _flipped(result, mutants)
+    page.readings = _decided(others)
+    page.at_least = _at_least(case.name, {**names(case, *seen), **base}, result)
     page.likeness = values
     info |= {
         "by_reading": {name: _counts(of)[:2] for name, of in others.items()},
@@ -88,6 +71,35 @@ def add_readings(
         "mutants": page.mutants,
     }
     return info
+
+
+def _flipped(result: EvaluationOutcome, mutants: Mapping[str, EvaluationOutcome]) -> dict[str, Any]:
+    """How many contests about the proposed allocator hold, and how many of them do not with each other heap."""
+    held = [key for key, item in result.items() if item.statement.contest == "proposed" and item.holds]
+    flipped = {heap: sum(not of[key].holds for key in held) for heap, of in mutants.items()}
+    return {"holds": len(held), "flipped": flipped}
+
+
+def _decided(others: Mapping[str, EvaluationOutcome]) -> list[dict[str, Any]]:
+    """The verdict on each contest that is decided, by reading."""
+    return [
+        {"reading": name, **{key: item.as_claim()[key] for key in ("id", "on", "verdict")}}
+        for name, of in others.items()
+        for item in of.values()
+        if item.statement.contest and item.decided
+    ]
+
+
+def _at_least(page: str, seen: Mapping[str, Any], result: EvaluationOutcome) -> list[dict[str, Any]]:
+    """Whether each contest that is decided holds where what is stated is the least."""
+    return [
+        {"id": statement.id, "on": on, "holds": verdict.kind is Kind.HOLDS}
+        for statement in statements_of(page).values()
+        if statement.contest
+        for answer in statement.answers
+        for _, verdict, on in judged(one_sided(answer), seen)
+        if result[statement.id, on].decided
+    ]
 
 
 def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> EvaluationOutcome:

@@ -23,12 +23,13 @@ from heapwright._explore.successive_halving import OF_A_DESIGN, ROUNDS, race, st
 from heapwright._explore.workers import Interrupt, Threads
 from heapwright._recipes.pools import General, Quick
 from heapwright._recipes.recipe import Recipe
-from heapwright._replay.long_run import futures_of, long_run
+from heapwright._replay.long_run import long_run
 from heapwright._replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright._replay.replay import Replayed
 from heapwright._studies.analysis import Analysis
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.made import futures_of
 
 CALLS = 2000
 SHORT, MIDDLE = CALLS // 20, CALLS // 5

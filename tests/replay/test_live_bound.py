@@ -24,8 +24,8 @@ ROUND_ROBIN = LiveBound.from_classes([ObjectClass(16, 16, 1476), ObjectClass(16,
 
 def drawn(bound: LiveBound, seed: int, calls: int = 600) -> Trace:
     """Objects of the bound's classes in any order, near its limit most of the time."""
-    draw, rows, live, number = random.Random(seed), list[tuple[int, int, int]](), list[list[int]](), 0
-    live = [[] for _ in bound.classes]
+    draw, rows, number = random.Random(seed), list[tuple[int, int, int]](), 0
+    live: list[list[int]] = [[] for _ in bound.classes]
     favourites = [draw.randint(item.least, item.most) for item in bound.classes for _ in range(3)]
     for _ in range(calls):
         at = draw.randrange(len(bound.classes))
@@ -38,8 +38,8 @@ def drawn(bound: LiveBound, seed: int, calls: int = 600) -> Trace:
             number += 1
         elif live[at]:
             rows.append((FREE, live[at].pop(draw.randrange(len(live[at]))), 0))
-    op, id, size = zip(*rows, strict=True)
-    return Trace.from_columns(op=op, id=id, size=size, metadata={KEY: bound.text})
+    op, numbers, sizes = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=numbers, size=sizes, metadata={KEY: bound.text})
 
 
 def test_a_bound_is_read_from_a_trace_that_keeps_it_and_from_no_other() -> None:

@@ -14,10 +14,11 @@ from heapwright._recipes.zoo import catalogue
 from heapwright._replay import long_run as module
 from heapwright._replay.arena_sizes import server
 from heapwright._replay.engine import GivenUpError
-from heapwright._replay.long_run import CALLS, UNBOUNDED, futures_of, long_run
+from heapwright._replay.long_run import CALLS, UNBOUNDED, long_run
 from heapwright._replay.metrics import LONG_RUN_METRICS
 from heapwright._replay.replay import replay
 from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.made import futures_of
 
 HOARDING = Recipe.unchecked((Quick(up_to=1024), General(coalesce="never")))
 """Freed blocks stay as large as they are."""

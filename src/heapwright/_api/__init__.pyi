@@ -19,6 +19,7 @@ from heapwright._api.explorations import picks_by_load as picks_by_load
 from heapwright._api.explorations import space_for as space_for
 from heapwright._api.explorations import study_in as study_in
 from heapwright._api.explorations import suggest as suggest
+from heapwright._api.from_packets import network as network
 from heapwright._api.gate import check as check
 from heapwright._api.gate import described as described
 from heapwright._api.gate import write_checked as write_checked
@@ -36,7 +37,6 @@ from heapwright._api.generation import reproduce as reproduce
 from heapwright._api.heaps import Fit as Fit
 from heapwright._api.heaps import Replay as Replay
 from heapwright._api.heaps import Worst as Worst
-from heapwright._api.heaps import counted_special_pools as counted_special_pools
 from heapwright._api.heaps import find_heap as find_heap
 from heapwright._api.heaps import find_worst as find_worst
 from heapwright._api.heaps import fit as fit
@@ -54,7 +54,7 @@ from heapwright._api.heaps import zoo_text as zoo_text
 from heapwright._api.live_program import FollowedProgram as FollowedProgram
 from heapwright._api.live_program import Moment as Moment
 from heapwright._api.live_program import live as live
-from heapwright._api.network import network as network
+from heapwright._api.sizes import counted_special_pools as counted_special_pools
 from heapwright._api.traces import convert_log as convert_log
 from heapwright._api.traces import copies as copies
 from heapwright._api.traces import cut as cut
@@ -82,6 +82,7 @@ from heapwright._api.traces import with_failed_life as with_failed_life
 from heapwright._api.traces import with_static as with_static
 from heapwright._api.traces import workload as workload
 from heapwright._assure.proof.prove import Proof as Proof
+from heapwright._assure.stress_test import StressTestResult as StressTestResult
 from heapwright._explore import default_space as default_space
 from heapwright._explore import portfolio as portfolio
 from heapwright._explore.options import Options as Options

@@ -66,7 +66,7 @@ def _recorded(block: FieldBlock, heap: AnyHeap, variant: Recipe, recordings: Seq
 
 
 def _of_study(heap: AnyHeap, variant: Recipe) -> Usage | None:
-    """The same on the traces of the study that names the heap; None without a study, or if they are not there."""
+    """What the heap needs on the traces of the study that names it; None without a study, or if they are not there."""
     from heapwright._heaps.names import parse
     from heapwright._studies.analysis import Analysis
     from heapwright._studies.originals import original

@@ -74,21 +74,6 @@ def read_recipe(path: PathLike) -> Recipe:
 
 
 @one_line_errors
-def counted_special_pools(source: PathLike, limit: int | None = None) -> Recipe:
-    """Pools for the sizes of a trace or packet table with the counts of its own peaks, to stand before a malloc.
-
-    See `heapwright._explore.special_pools.counted_special_pools`. Raises HeapwrightError as that.
-    """
-    from heapwright._explore.special_pools import counted_special_pools as made
-    from heapwright._support.kinds import kind_of
-    from heapwright._traffic.packets import PacketTable
-
-    path = Path(source)
-    table = path.is_file() and kind_of(path) == "packets"
-    return made(PacketTable.read(path) if table else trace_of(path, False), path.stem, limit)
-
-
-@one_line_errors
 def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
     """Find the heap of a name as the command line takes it; functions that take a heap take the result, too.
 

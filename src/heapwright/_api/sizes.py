@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heapwright._api.arguments import PathLike, one_line_errors, trace_of
 from heapwright._support.errors import ParameterError
 
 if TYPE_CHECKING:
     from heapwright._platforms.size_options import OptionLines
+    from heapwright._recipes.recipe import Recipe
 
 
 def option_lines(platform: str | None, current: str | None, heap: str, reserve: int) -> OptionLines | None:
@@ -50,3 +53,18 @@ def check_fit_numbers(copies: int | None, step: int | None, share: float, growth
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     if live is not None and growth != 1:
         raise ParameterError("says the same as growth; give one of them", parameter="live")
+
+
+@one_line_errors
+def counted_special_pools(source: PathLike, limit: int | None = None) -> Recipe:
+    """Pools for the sizes of a trace or packet table with the counts of its own peaks, to stand before a malloc.
+
+    See `heapwright._explore.special_pools.counted_special_pools`. Raises HeapwrightError as that.
+    """
+    from heapwright._explore.special_pools import counted_special_pools as made
+    from heapwright._support.kinds import kind_of
+    from heapwright._traffic.packets import PacketTable
+
+    path = Path(source)
+    table = path.is_file() and kind_of(path) == "packets"
+    return made(PacketTable.read(path) if table else trace_of(path, False), path.stem, limit)

@@ -91,8 +91,8 @@ class ToleranceSetting(click.ParamType[float]):
 @click.option(
     "--current",
     metavar="HEAP",
-    help="Your current allocator, as freertos-heap4, or its system, as nuttx, which is shown in every table; or a C file "
-    "or an adapter, on which the traces are fitted.",
+    help="Your current allocator, as freertos-heap4, or its system, as nuttx, which is shown in every table; or a C "
+    "file or an adapter, on which the traces are fitted.",
 )
 @click.option(
     "--same-device/--no-same-device",

@@ -14,7 +14,7 @@ from heapwright._cli.steps import print_command, print_heading
 from heapwright._cli.workload import LOADS, chosen_settings
 
 if TYPE_CHECKING:
-    from heapwright._api.network import Network, Step
+    from heapwright._api.from_packets import Network, Step
 
 
 @click.command()
@@ -78,7 +78,7 @@ def command(
     CAPTURE is pcap, pcapng, tsh, CSV or a packet table; of several networks one heap suits all. Every step is a command
     of its own, which is printed.
     """
-    from heapwright._api.network import QUEUES, network
+    from heapwright._api.from_packets import QUEUES, network
 
     if queue not in QUEUES and not queue.endswith(".py"):
         raise click.BadParameter(f"{queue}: valid: {', '.join(QUEUES)}, or a Python file", ctx, param_hint="--queue")

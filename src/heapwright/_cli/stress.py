@@ -13,7 +13,7 @@ from heapwright._cli.options import heap_option, read_traces, replayed_argument
 from heapwright._cli.output import json_option, print_json, print_sentences
 
 if TYPE_CHECKING:
-    from heapwright._assure.stress_test import StressTestResult
+    from heapwright._api import StressTestResult
 
 
 @click.command()

@@ -148,8 +148,7 @@ class EvaluationQueue:
     def batches(self, finishing: FinishingRule, time_budget: TimeBudget) -> Iterator[Batch]:
         """Batches until no candidate is left or the time is over, each composed from what the ones before it showed."""
         tolerance, complete = finishing.tolerance, finishing.complete
-        if always := [item for item in self.waiting if item.always]:
-            yield from self._evaluate(always, StopRule(self._interrupt))  # in time or not
+        yield from self._always()
         if not complete:
             self._restore_lower_bounds()
             yield from self._references(time_budget)
@@ -166,6 +165,11 @@ class EvaluationQueue:
             yield from self._evaluate(self.waiting, self._unpruned)
         else:
             yield from self._contest(TOLERANCE if tolerance is None else tolerance)
+
+    def _always(self) -> Iterator[Batch]:
+        """What is evaluated in any case, in time or not."""
+        if always := [item for item in self.waiting if item.always]:
+            yield from self._evaluate(always, StopRule(self._interrupt))
 
     @property
     def _unpruned(self) -> StopRule:

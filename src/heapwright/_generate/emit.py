@@ -49,7 +49,7 @@ CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
 
 
-class Recorded(Protocol):
+class RecordedUse(Protocol):
     """The most that a heap was used for, as `heapwright._replay.usage.Usage` has it."""
 
     @property
@@ -79,7 +79,7 @@ class Banner:
     reserve: str = ""
     explored: str = ""
     reserve_bytes: int | None = None
-    recorded: Recorded | None = None
+    recorded: RecordedUse | None = None
     notice: str = ""
 
 
@@ -225,7 +225,7 @@ def _specialised(recipe: Recipe, values: Mapping[str, Any], prefix: str, into: S
 
 def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, object]:
     """What templates use of a recipe and its policy."""
-    from heapwright._native import lib
+    from heapwright._recipes.policy import BLOCK_STATES
 
     moving = recipe.pools[0] if recipe.pools[0].moves_objects else None
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
@@ -236,9 +236,7 @@ def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, object]:
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
         "guard": recipe.geometry.guard,
-        "filled": lib.HW_FILLED,
-        "sampled": lib.HW_SAMPLED,
-        "waiting": lib.HW_WAITING,
+        **BLOCK_STATES,
         "moving": moving,
         "marked_apart": least_header + recipe.align >= 8,
         "headed": least_header > 0,

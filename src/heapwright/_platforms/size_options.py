@@ -141,9 +141,8 @@ def implied(heap: HeapIdentity, recorder: str = "") -> SizeOptions | None:
         recorder: the format of the log that a trace was imported from, "" if it has none.
     """
     found = [options for options in size_options().values() if recorder in options.recorders]
-    found = found or [
-        options for options in size_options().values() if options.is_own(heap) and heap.name not in options.shared
-    ]
+    own = [options for options in size_options().values() if options.is_own(heap)]
+    found = found or [options for options in own if heap.name not in options.shared]
     return found[0] if len(found) == 1 else None
 
 

@@ -50,6 +50,10 @@ CACHE_FINE = 3
 """Classes of a cache to an octave, as a power of two, as `csrc/threads.h` has them."""
 
 
+BLOCK_STATES = {"filled": lib.HW_FILLED, "sampled": lib.HW_SAMPLED, "waiting": lib.HW_WAITING}
+"""Numbers of the core that generated C shows, by their names in its templates."""
+
+
 class BeyondReachError(HeapwrightError):
     """Control data and regions of a recipe are larger than the arena that its links and headers address."""
 

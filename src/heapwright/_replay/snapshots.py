@@ -27,6 +27,9 @@ Pieces = NDArray[Any]
 PIECE_TYPE = np.dtype([("offset", "u4"), ("size", "u4"), ("header", "u4"), ("state", "u4"), ("pool", "u4")])
 _ALIVE_TYPE = np.dtype([("at", "u4"), ("slot", "u4"), ("size", "u4")])
 
+SHOWN_STATES = [lib.HW_RUN_USED, lib.HW_RUN_FREE, lib.HW_RUN_CACHED, lib.HW_RUN_UNTOUCHED]
+"""States of blocks: in use, free, cached, and memory that was never used."""
+
 BLOCK_TYPE = np.dtype(
     [
         ("offset", "u4"),  # bytes from the arena's base

@@ -13,13 +13,22 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageColor, ImageDraw
 
-from heapwright._native import lib
 from heapwright._recipes.policy import policy_struct
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.arena_sizes import footprint
 from heapwright._replay.engine import run
 from heapwright._replay.peak_blockers import LONG_SHARE, Relocation, cap, is_long
-from heapwright._replay.snapshots import PIECE_TYPE, Frame, Region, cell_shares, frames, holes, last_growth, regions
+from heapwright._replay.snapshots import (
+    PIECE_TYPE,
+    SHOWN_STATES,
+    Frame,
+    Region,
+    cell_shares,
+    frames,
+    holes,
+    last_growth,
+    regions,
+)
 from heapwright._traces.trace import Trace
 
 FRAMES = 120
@@ -164,7 +173,7 @@ def kinds_of(frame: Frame, calls: int) -> npt.NDArray[np.uint8]:
     """The kind of each block of a frame, as a number of `KINDS`, in a trace of `calls` calls."""
     blocks, extent = frame.blocks, frame.extent
     by_state = np.full(6, OWN, np.uint8)
-    by_state[[lib.HW_RUN_USED, lib.HW_RUN_FREE, lib.HW_RUN_CACHED, lib.HW_RUN_UNTOUCHED]] = SHORT, FREE, CACHED, UNUSED
+    by_state[SHOWN_STATES] = SHORT, FREE, CACHED, UNUSED
     kind: npt.NDArray[np.uint8] = by_state[blocks["state"]]
     lives = blocks["birth"] >= 0
     kind[is_long(blocks, calls)] = LONG

@@ -20,13 +20,10 @@ from heapwright._support.names import LONGEST, shortened
 from heapwright._support.version import __version__
 from heapwright._traces.failures import failures_of
 from heapwright._traces.leaks import find_leaks, leak_sentence
-from heapwright._traces.live_bound import LiveBound
+from heapwright._traces.live_bound import FALLING_BEHIND, LiveBound
 from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE
-from heapwright._traffic.profile import in_words, profile_packets
-from heapwright._traffic.workloads.made import Made
-from heapwright._traffic.workloads.queue_bound import FALLING_BEHIND
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
@@ -118,17 +115,15 @@ def section(
 
 
 def _traffic(trace: Trace) -> list[str]:
-    """What packets a workload made the trace of, and what bounds its queue; [] if that is not known."""
-    made, bound = Made.of(trace), LiveBound.of(trace)
-    held = [f"The queue holds at most {bound}, {quantity(bound.payload_bytes)}."] if bound else []
-    if made is None:
-        return held
+    """What packets a workload made the trace of, and what bounds its queue; [] if none did."""
+    bound = LiveBound.of(trace)
+    known = [trace.metadata["traffic"]] if "traffic" in trace.metadata else []
+    if bound is not None:
+        return [*known, f"The queue holds at most {bound}, {quantity(bound.payload_bytes)}."]
     waiting = trace.peak_live_bytes / max(int(trace.size[trace.op != FREE].sum(dtype=np.int64)), 1)
-    slow = (
-        f"The link is too slow or the queue too long: {waiting:.1%} of all bytes wait at once; a ring would bound them."
-    )
-    behind = [slow] if bound is None and waiting >= FALLING_BEHIND else []
-    return [*in_words(profile_packets(made.packets, made.packets.metadata.get("source", trace.name))), *held, *behind]
+    if known and waiting >= FALLING_BEHIND:
+        return [*known, f"The link is too slow or the queue too long: {waiting:.1%} of all bytes wait at once."]
+    return known
 
 
 def facts_in_words(trace: Trace) -> list[str]:

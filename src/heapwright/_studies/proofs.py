@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Proof:
-    """Proof of a reserve for one bound on live objects.
+class ReserveProof:
+    """ReserveProof of a reserve for one bound on live objects.
 
     Attributes:
         bound: the objects at once, in words.
@@ -43,17 +43,17 @@ class Proof:
         return f"{text}; the worst order known needs {self.order:,}, {100 * (1 - self.order / self.arena):.1f} % less."
 
 
-def proof_of(bound: LiveBound, recipe: Recipe) -> Proof:
+def proof_of(bound: LiveBound, recipe: Recipe) -> ReserveProof:
     """The proof for a bound, and the worst order known: some replays."""
     proved = worst_case_of(bound, recipe)
     try:
         order: int | None = worst_order(bound, recipe)[1]
     except HeapwrightError:
         order = None
-    return Proof(str(bound), proved and proved.bytes, proved.theorem if proved else "", order)
+    return ReserveProof(str(bound), proved and proved.bytes, proved.theorem if proved else "", order)
 
 
-def proofs_of(study: Analysis, id: str) -> list[Proof]:
+def proofs_of(study: Analysis, id: str) -> list[ReserveProof]:
     """The proofs of a recipe's reserve, one for each bound of the traces explored on; none unless all have one."""
     if not study.proved:
         return []

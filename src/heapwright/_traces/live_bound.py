@@ -17,6 +17,9 @@ from heapwright._traces.validation import FREE
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
+FALLING_BEHIND = 0.02
+"""Share of all bytes that wait at once, from which on a link without a bound does not keep up with the packets."""
+
 KEY = "live_bound"
 """Key of the metadata: a JSON list of [objects, least, most]."""
 

@@ -22,6 +22,7 @@ from heapwright._traces import copies, futures
 from heapwright._traces.live_bound import LiveBound
 from heapwright._traces.trace import Trace
 from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.profile import in_words, profile_packets
 from heapwright._traffic.workloads import NAMES, function
 
 BLOCK = 512
@@ -49,21 +50,15 @@ def maker(
     ``mtu`` (`PacketTable.segmented`). Raises HeapwrightError for an unknown name or option, or packets that are missing
     or not needed.
     """
-    if name not in NAMES and not name.endswith(".py"):
-        raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}, or a Python file with a Queue")
-    make = function(name)
-    parameters = inspect.signature(make).parameters
+    make, parameters = _function(name)
     of_packets = {key: options.get(key) for key in ("longest_gap", "mtu")} if "packets" in parameters else {}
     others = {key: value for key, value in options.items() if key not in of_packets}
     if unknown := next((option for option in (*others, *more) if option not in parameters), None):
         known = [option for option in parameters if option != "packets"]
         raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
-    if "packets" not in parameters:
-        if packets is not None:
-            raise ParameterError(f"{name} makes its own; leave them out", parameter="packets")
-        return functools.partial(make, **others)
+    _require_packets(name, packets, needed="packets" in parameters)
     if packets is None:
-        raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
+        return functools.partial(make, **others)
     table = packets if isinstance(packets, PacketTable) else PacketTable.read(packets)
     made_of = {} if isinstance(packets, PacketTable) else {"packets_file": os.fspath(packets)}
     used = _prepared(table, **of_packets)
@@ -71,10 +66,28 @@ def maker(
     def run(**chosen: Any) -> Trace:
         result = make(used, **others, **chosen)
         given = {key: value for key, value in {**options, **chosen}.items() if value is not None}
-        facts = {**made_of, "packets_digest": table.digest, "workload_options": json.dumps(given)} if made_of else {}
-        return replace(result, metadata={**result.metadata, **facts})
+        if made_of:
+            words = in_words(profile_packets(used, Path(made_of["packets_file"]).stem))
+            facts = {"packets_digest": table.digest, "workload_options": json.dumps(given), "traffic": " ".join(words)}
+            result = replace(result, metadata={**result.metadata, **made_of, **facts})
+        return result
 
     return run
+
+
+def _function(name: str) -> tuple[Callable[..., Trace], Mapping[str, inspect.Parameter]]:
+    """The workload of a name, and its parameters."""
+    if name not in NAMES and not name.endswith(".py"):
+        raise HeapwrightError(f"{name}: no such workload; {did_you_mean(name, NAMES)}, or a Python file with a Queue")
+    make = function(name)
+    return make, inspect.signature(make).parameters
+
+
+def _require_packets(name: str, packets: object, *, needed: bool) -> None:
+    if packets is not None and not needed:
+        raise ParameterError(f"{name} makes its own; leave them out", parameter="packets")
+    if packets is None and needed:
+        raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")
 
 
 def _prepared(table: PacketTable, longest_gap: float | None = None, mtu: int | None = None) -> PacketTable:

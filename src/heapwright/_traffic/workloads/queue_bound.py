@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heapwright._traces.live_bound import LiveBound
+from heapwright._traces.live_bound import FALLING_BEHIND, LiveBound
 from heapwright._traces.validation import FREE
 from heapwright._traffic.workloads.loads import STEP
 
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
-
-FALLING_BEHIND = 0.02
-"""Share of all bytes that wait at once, from which on the link does not keep up with the packets."""
 
 STEEP = 2.0
 """The same for the ratio of the peak at a tenth more load."""

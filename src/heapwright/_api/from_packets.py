@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heapwright._api.arguments import Member
     from heapwright._explore.runner import Progress
     from heapwright._studies.decision import Decision
-    from heapwright._studies.proofs import Proof
+    from heapwright._studies.proofs import ReserveProof
     from heapwright._traces.trace import Trace
     from heapwright._traffic.workloads.queue_bound import QueueBound
 
@@ -66,7 +66,7 @@ class Network:
     bounds: list[QueueBound]
     study: Path
     decision: Decision
-    proofs: list[Proof]
+    proofs: list[ReserveProof]
     energy: dict[str, float]
     heap: list[Path]
     page: Path
@@ -299,7 +299,7 @@ def _energy(pick: Member, traces: Sequence[Trace]) -> dict[str, float]:
     return {name: energy_table(name).energy_nj(*numbers) / max(blocks, 1) for name in PROCESSES}
 
 
-def _answer(decision: Decision, proofs: Sequence[Proof], energy: Mapping[str, float]) -> list[str]:
+def _answer(decision: Decision, proofs: Sequence[ReserveProof], energy: Mapping[str, float]) -> list[str]:
     each = " and ".join(f"{value:,.3g} nJ in {name} memory" for name, value in energy.items())
     taken = f"The allocator's own accesses take {each} for each block, without leakage."
     return [*decision.sentences(), *(proof.sentence() for proof in proofs), taken]
