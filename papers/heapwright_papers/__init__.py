@@ -42,7 +42,7 @@ def reproduce(
     Returns `{"pages": [path, ...], "claims": [{"paper", "claim", "paper_value", "our_value", "holds", ...}, ...]}`; a
     claim has its "verdict" in words, and its "cause" where it does not hold. Pages of READ also give "tables":
     `[{"page", "table", "on", "rows", "likeness"}, ...]`, the paper's six allocators with fragmentation in per cent and
-    time beside ours, and the rank correlations and mean |ln ratios| of both. With `readings` there is "readings", too:
+    time next to ours, and the rank correlations and mean |ln ratios| of both. With `readings` there is "readings", too:
     `[{"page", "reading", "id", "on", "verdict"}, ...]`.
 
     Raises:

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def layout(recipe: Recipe, calls: Calls, moments: Mapping[str, int]) -> list[Row]:
-    """Runs of bytes of the smallest heap that serves the calls, at moments by name: after so many calls, at least one.
+    """Runs of bytes of the smallest heap that serves the calls, at moments by name: after N calls, 1 or more.
 
     A row has `when`, the moment's name, `start` and `end` in bytes from the heap's base, its `middle`, the number of
     `bytes`, and `what` they are, one of `HEAP_MAP_STATES`; in order of address.

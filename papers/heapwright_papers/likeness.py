@@ -24,7 +24,7 @@ APPLICATIONS = ("drr", "easyport", "url")
 WHOLE_PROGRAM = ("url",)
 """Applications whose seconds contain the application's own work: of their times only the order is compared."""
 WEIGHT = 0.1
-"""Of the mean |ln ratio| in the score: ranks lead, and it tells apart what ranks alike."""
+"""Of the mean |ln ratio| in the score: ranks lead, and it decides among equal ranks."""
 WEIGHTS = (0.0, 0.05, WEIGHT, 0.2, 0.5, 1.0)
 """Other weights, to see what hangs on this one."""
 
@@ -180,7 +180,7 @@ def _apart(judge: Judge, weight: float) -> tuple[dict[tuple[str, str], Likeness]
 
 
 def _weighed(judge: Judge, weight: float, chosen: Choice) -> dict[str, Any]:
-    """What is chosen at a weight, beside another choice, and the means of what is chosen without each application."""
+    """What is chosen at a weight, compared with another choice, and the means without each application."""
     pick, (outside, without) = judge.best(weight=weight), _apart(judge, weight)
     return {
         "weight": weight,

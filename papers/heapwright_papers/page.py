@@ -94,7 +94,7 @@ class Page:
         at_least: which of them hold where what the paper states is the least, there.
         mutants: how many of the contests that hold do not with another allocator in the place of that which they are
             about, and how many that are set-up stay so.
-        tables: the paper's table of allocators beside ours on each kind of traffic, on the pages of applications.
+        tables: the paper's table of allocators next to ours on each kind of traffic, on the pages of applications.
         likeness: on each kind of traffic, by the name of a reading's allocator its fragmentation and time: from those
             of all applications the leading readings are chosen.
     """

@@ -128,7 +128,7 @@ def _likeness(case: Case, joint: Joint, values: Mapping[str, Values]) -> list[Li
 
 
 def _table(case: Case, trial: Trial) -> dict[str, Any]:
-    """The paper's six allocators beside ours on a kind of traffic, as `reproduce` prints it in JSON."""
+    """The paper's six allocators next to ours on a kind of traffic, as `reproduce` prints it in JSON."""
     timed = trial.counted
     wasted = {row: trial.average(row, fragmentation) for row in ROWS if trial.served(row)}
     times = {row: timed.average(row, millions) for row in ROWS if timed.timed(row)}

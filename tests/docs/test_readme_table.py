@@ -17,6 +17,7 @@ from heapwright._recipes.worst_steps import worst_steps
 from heapwright._replay.long_run import CALLS, long_run
 from heapwright._traces.futures import resample
 from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.made import future_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "examples" / "mosquitto_broker.parquet"
@@ -52,6 +53,15 @@ HEAPS = {
     "newlib-nano": recipe_of("newlib-nano@8"),
     "FreeRTOS's heap_4": recipe_of("freertos-heap4@8"),
 }
+RING = {
+    "tailored behind a ring of 16 frames": Recipe.parse(
+        'align = 8\n[[pool]]\nkind = "fixed"\nsizes = [1520]\ncounts = [16]\n'
+    ),
+    "all-round behind it": HEAPS["all-round"],
+    "TLSF behind it": HEAPS["TLSF"],
+}
+"""Behind a ring of 16 frames, at a load of 1.1; the first is what `heapwright network` recommends."""
+PACKETS = ROOT / "examples" / "tcp_transfers.parquet"
 COMPILER = "12.2"
 
 
@@ -66,7 +76,7 @@ TABLE = table()
 
 
 def test_the_rows_are_these_and_the_pick_is_the_demos() -> None:
-    assert list(TABLE) == list(HEAPS)
+    assert list(TABLE) == [*HEAPS, *RING]
     assert HEAPS["tailored"].hash in (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
@@ -86,6 +96,35 @@ def test_need_accesses_worst_call_and_growth_are_those_of_the_future(name: str, 
     assert growth == f"{100 * (result.growth - 1):.1f} %"
     most = worst_steps(HEAPS[name]).most
     assert bounded == ("no" if most is None else f"yes, {most:,}")
+
+
+@pytest.fixture(scope="module")
+def behind_ring() -> Trace:
+    return hw.workload("easyport", PACKETS, ring=16, load=1.1)
+
+
+@pytest.mark.parametrize("name", RING)
+def test_behind_a_ring_the_need_is_proved_and_all_else_is_of_its_future(name: str, behind_ring: Trace) -> None:
+    result = long_run(future_of(behind_ring, CALLS, seed=0), RING[name])
+    need, accesses, _, worst, growth, bounded = TABLE[name]
+    assert need == f"{result.arena:,}" and growth == "proved"
+    assert accesses == f"{result.accesses:.1f}"
+    assert worst == str(result.malloc_max)
+    assert bounded == f"yes, {worst_steps(RING[name]).most}"
+
+
+@pytest.mark.parametrize("name", RING)
+def test_instructions_behind_a_ring(name: str, behind_ring: Trace, tmp_path: Path) -> None:
+    result = find_compiler(cpu("cortex-m3"))
+    if COMPILER not in result.version:
+        absent("the cross compiler of Debian 12", f"found: {result.version}")
+    behind_ring.write(tmp_path / "ring.parquet")
+    measured = hw.measure(RING[name], tmp_path / "ring.parquet")
+    calls = measured["calls"]
+    assert TABLE[name][2] == f"{sum(calls[kind]['instructions_mean'] for kind in ('malloc', 'free')):.1f}"
+    if name.startswith("tailored"):
+        assert measured["code_bytes"]["total"] == 94
+        assert "The code of the tailored heap is 94 bytes" in " ".join((ROOT / "README.md").read_text().split())
 
 
 @pytest.mark.parametrize("name", ["tailored", "all-round", "TLSF", "newlib-nano"])

@@ -245,7 +245,7 @@ def test_the_leading_readings_are_the_likest_and_no_table_runs_against_the_paper
 
 REACHED = {"modem": 0.72, "drr": 0.75, "easyport": 0.68}
 """Where the aim is missed: the paper's own words leave more than a fifth to any allocator, or readings are chosen by
-likeness, whatever holds."""
+likeness, if the statement holds or not."""
 
 
 @pytest.mark.parametrize("name", [*PAGES[:3], *PAGES[4:]])

@@ -315,7 +315,7 @@ def test_the_likest_readings_are_chosen_without_the_application_that_judges_them
     }
     judge = likeness.Judge(tables)
     assert "xp-neither" in judge.best().names and "xp-neither" in judge.best("drr").names
-    assert "xp-neither" not in judge.best("url").names, "of readings that are alike the first is taken"
+    assert "xp-neither" not in judge.best("url").names, "of equal readings the first is taken"
     result = likeness.held_out(tables)
     (row,) = (row for row in result["rows"] if row["page"] == "url")
     assert row["all"].fragmentation_rank == pytest.approx(1) and row["without"].fragmentation_rank < 0.9

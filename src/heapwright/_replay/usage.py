@@ -91,7 +91,7 @@ class FieldBlock:
 
 
 def usage_after(trace: Trace, recipe: Recipe, arena: int | None = None) -> Usage:
-    """The most that the recipe's heap was used for after the trace, in an arena of so many bytes; None: its reach.
+    """The most that the recipe's heap was used for after the trace, in an arena of this many bytes; None: its reach.
 
     Raises HeapwrightError for an arena that is too small for the control data.
     """

@@ -30,7 +30,7 @@ def worst_order(bound: LiveBound, recipe: Recipe) -> tuple[Trace, int]:
 
     - Each round fills the bound with objects of its largest size and, between them, of a size that fits into no hole
       yet; these are then freed. So half of what is allocated stays, and the holes are each a little too small: any heap
-      that takes a hole wherever one is large enough needs about 2 - 1/count times the payload.
+      that takes a hole if one is large enough needs about 2 - 1/count times the payload.
     - As many objects of every size in turn, from the smallest: the worst for classes that keep their blocks.
 
     Of each class of the bound that is not the largest all objects are live throughout, between the first ones. O(sizes

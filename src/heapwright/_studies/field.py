@@ -12,7 +12,7 @@ from heapwright._replay.usage import FieldBlock, Usage, class_text, least_bytes
 Kind = Literal["still fits", "drifting", "too small"]
 
 DRIFT = 0.05
-"""Share of the recorded peak: more than so much above it is drift, a quarter of the margin of a reserve; and a class of
+"""Share of the recorded peak: more than this above it is drift, a quarter of the margin of a reserve; and a class of
 blocks has grown if the blocks that it has more take as much."""
 
 LEAST_LEFT = 0.02

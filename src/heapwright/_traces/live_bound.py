@@ -1,6 +1,6 @@
-"""Bound on the live objects of a trace that a queue of limited length keeps: so many of a class at once, in any order.
+"""Bound on the live objects of a trace that a queue of limited length keeps: N of each class at once, in any order.
 
-A driver's ring of N descriptors holds N packets, however many arrive and in whatever order they leave. The workloads of
+A driver's ring of N descriptors holds N packets, if any number arrives and they leave in any order. The workloads of
 `heapwright._traffic.workloads` know such bounds and store them in the metadata of their traces.
 """
 

@@ -1,6 +1,6 @@
 /* ---- From the field ----
  *
- * What a device tells of its heap, in 116 bytes to be sent, logged as hexadecimal digits, or read by a debugger: no
+ * What a device reports of its heap, in 116 bytes to be sent, logged as hexadecimal digits, or read by a debugger: no
  * padding, numbers in the device's byte order. `heapwright check --field` compares them with the recording that the
  * heap was tailored to. */
 #define {{ upper }}_FIELD_MAGIC UINT32_C(0x31465748) /* "HWF1" in little endian */
@@ -30,5 +30,5 @@ struct {{ prefix }}_field {
  * memory. O(bytes of the block). */
 void {{ prefix }}_field_boot(struct {{ prefix }}_field *field);
 
-/* Brings a block up to date; one that is no block of this heap is written anew. O(bytes of the block). */
+/* Brings a block up to date; one that is no block of this heap is written again. O(bytes of the block). */
 void {{ prefix }}_field(struct {{ prefix }}_heap *heap, struct {{ prefix }}_field *field);

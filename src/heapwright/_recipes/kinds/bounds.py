@@ -51,7 +51,7 @@ class BlockLoad(NamedTuple):
 
     @property
     def others(self) -> int:
-        """Most blocks that are live besides the one requested."""
+        """Most other blocks that are live when one is requested."""
         fitting = (self.live - self.smallest) // self.smallest
         return fitting if self.most_objects is None else min(fitting, self.most_objects - 1)
 

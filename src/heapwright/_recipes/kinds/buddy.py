@@ -200,7 +200,7 @@ class Buddy(BasePool):
         That is for a memory which is there from the start. One that grows block by block may have one more block of
         each size split than it would need: less than two largest blocks together.
 
-        Whatever came before: of as many aligned blocks of the largest size as objects are live, one is free, since
+        After any calls: of as many aligned blocks of the largest size as objects are live, one is free, since
         each other object lies in one of them. A block that the top cuts is one more.
         """
         if self.region:

@@ -35,7 +35,7 @@ STALL_EVERY = 4096
 """Packets from one stall of the output to the next, on average."""
 
 STALLED = 2.0
-"""A stall lasts while up to as many packets arrive as this share of the ring, so that it fills."""
+"""Packets that arrive during a stall, at most, as a share of the ring, so that it fills."""
 
 UNBOUNDED_STALL = 0.5
 """The same of the recording's live peak in objects, for a queue without a ring."""

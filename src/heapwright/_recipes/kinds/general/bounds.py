@@ -207,7 +207,7 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
 
 
 def _least_found(pool: GeneralKeys, general: Any, load: BlockLoad) -> int:
-    """Bytes of a free block from which on a search for the largest block finds it, whatever other free blocks are."""
+    """Bytes of a free block from which on a search for the largest block finds it among any other free blocks."""
     import numpy as np
 
     unit = 1 << int(general.unit_shift)
