@@ -192,5 +192,5 @@ def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:
         return Verdict(Kind.NOISE, why=sentence(answer["spread"], names))
     if evaluate(answer.get("larger", "False"), names):
         return LARGER
-    why = sentence(answer.get("why", "the numbers next to it say otherwise"), names)
+    why = sentence(answer.get("why", "the numbers beside it say otherwise"), names)
     return Verdict(Kind.FAILS, Cause(sentence(answer.get("cause", Cause.UNEXPLAINED.value), names)), why)
