@@ -88,6 +88,21 @@ def espressif_tlsf() -> Path:
     return tree("espressif-tlsf")
 
 
+def lvgl() -> Path:
+    """The folder with src/ and include/ of LVGL, github.com/lvgl/lvgl at 7cc13aafaa2e."""
+    return tree("lvgl")
+
+
+def nuttx() -> Path:
+    """The folder with mm/ and include/ of NuttX, github.com/apache/nuttx at 4ebc8a7291df."""
+    return tree("nuttx")
+
+
+def rt_thread() -> Path:
+    """The folder with src/ of RT-Thread 5.1.0, github.com/RT-Thread/rt-thread."""
+    return tree("rt-thread")
+
+
 def lea() -> Path:
     """The folder of malloc 2.7.2, as uClibc-ng 1.0.35 has it; its header gets a guard, as here all is one file."""
     guarded = CACHE / "lea-2.7.2"

@@ -10,6 +10,7 @@
 #define HW_CHECK_H
 
 #include "largest.h"
+#include "usage.h"
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
@@ -17,6 +18,12 @@
 static inline int has_waiting(const struct hw_policy *p, const struct hw_pool *pool)
 {
     return p->checks == HW_CHECKS_FULL || lists_used(pool) || pool->cached;
+}
+
+/* Whether blocks of the pool wait in lists that are emptied before a request fails. */
+static inline int has_cached(const struct hw_policy *p, const struct hw_pool *pool)
+{
+    return holds_blocks(pool) && !pool_moves(pool) && (p->checks == HW_CHECKS_FULL || pool->cached);
 }
 
 /* What a block is where some that look used wait in a list. O(list). */
@@ -121,6 +128,25 @@ static inline void count_blocks(const struct hw_policy *p, const struct hw_pool 
     }
 }
 
+/* The largest request that one pool serves once its cached blocks are freed, as a request does that would otherwise
+ * fail, with the free blocks around them; or less. */
+static inline uint32_t largest_flushed(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h)
+{
+    const struct hw_pool *pool = &p->pools[owner];
+    uint32_t largest = 0;
+    uint32_t before = 0;
+    struct hw_block block = {0, 0, 0, 0, 0};
+    while (pool_block_at(pool, h, block.offset + block.size, &block)) {
+        if (block_state(p, owner, h, &block) == HW_BLOCK_USED) {
+            before = 0;
+        } else {
+            largest = larger(largest, pool_within(pool, h, &block, before));
+            before = pool_merges_at_once(pool) ? before + block.size : 0;
+        }
+    }
+    return largest_offered(p, owner, largest);
+}
+
 static inline struct hw_statistics hw_statistics(const struct hw_policy *p, struct hw_heap *heap)
 {
     struct hw_statistics stats = {0, 0, 0, 0, 0, 0, 0};
@@ -138,6 +164,12 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         }
     }
     stats.largest_free = (uint32_t)hw_largest_free(p, heap, UINT32_MAX);
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->site == 0 && has_cached(p, pool) && pool_is_bounded(p, pool, heap)) {
+            stats.largest_free = larger(stats.largest_free, largest_flushed(p, i, heap));
+        }
+    }
     stats.refused = load4(heap, p->refused_at);
     if (p->checks) {
         stats.misused = load4(heap, p->misused_at);
@@ -147,6 +179,16 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
 
 /* ---- the checker ------------------------------------------------------------------------------------------------- */
 
+/* Blocks in use of all classes. */
+static inline uint32_t blocks_of_classes(const struct hw_policy *p, struct hw_heap *h)
+{
+    uint32_t blocks = 0;
+    for (uint32_t of = 0; of < HW_CLASSES; of++) {
+        blocks += load_field(&p->tally, h, size_class_at(p, of));
+    }
+    return blocks;
+}
+
 /* Whether the counters say what a walk does. */
 static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *h)
 {
@@ -154,6 +196,9 @@ static inline int are_counters_right(const struct hw_policy *p, struct hw_heap *
     const uint32_t used = load4(h, p->counters_at + HW_COUNT_USED);
     const uint32_t blocks = load4(h, p->counters_at + HW_COUNT_MALLOCS) - load4(h, p->counters_at + HW_COUNT_FREES);
     const uint32_t room = load4(h, p->shared_end_at) - p->spent;
+    if (p->classes_at && blocks_of_classes(p, h) != blocks) {
+        return 0;
+    }
     return used == stats.used && blocks == stats.used_blocks && most_used(p, h) <= room;
 }
 

@@ -15,10 +15,31 @@ static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *
     return memory;
 }
 
+/* Counts what a request of `size` bytes got, an object or NULL for good, and returns it. */
+static inline void *counted_request(const struct hw_policy *p, struct hw_heap *h, void *memory, size_t size)
+{
+    if (memory == NULL) {
+        keep_refused(p, h, size);
+    }
+    return counted(p, h, memory);
+}
+
+/* Counts and reports a request of `size` bytes that is refused. */
+static inline void refuse(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    count_refused(p, heap);
+    if (p->counters_at) {
+        keep_refused(p, heap, size);
+    }
+    if (notifies(p)) {
+        HW_REFUSED(heap, size);
+    }
+}
+
 static inline void *hw_malloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t size)
 {
     if (p->counters_at) {
-        return HW_NOTIFY(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), site)), size);
+        return HW_NOTIFY(heap, counted_request(p, heap, heap_serve(p, heap, request_for(p, size), site), size), size);
     }
     if (notifies(p)) {
         return HW_NOTIFY(heap, heap_serve(p, heap, request_for(p, size), site), size);
@@ -32,7 +53,7 @@ static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, s
         return hw_malloc_at(p, heap, 0, size);
     }
     if (p->counters_at) {
-        return HW_NOTIFY(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), 0)), size);
+        return HW_NOTIFY(heap, counted_request(p, heap, heap_serve(p, heap, request_for(p, size), 0), size), size);
     }
     if (notifies(p)) {
         return HW_NOTIFY(heap, heap_serve(p, heap, request_for(p, size), 0), size);
@@ -61,6 +82,9 @@ static inline void *hw_calloc_at(const struct hw_policy *p, struct hw_heap *heap
 {
     if (size != 0 && count > SIZE_MAX / size) {
         count_refused(p, heap);
+        if (p->counters_at) {
+            keep_refused(p, heap, SIZE_MAX);
+        }
         HW_REFUSED(heap, SIZE_MAX);
         return NULL;
     }
@@ -141,7 +165,7 @@ static inline uint32_t counted_bytes(const struct hw_policy *p, struct hw_heap *
 static inline void count_resized(const struct hw_policy *p, struct hw_heap *heap, uint32_t at, uint32_t had)
 {
     if (p->counters_at) {
-        count_used(p, heap, heap_block_bytes(p, heap, at) - had);
+        count_change(p, heap, had, heap_block_bytes(p, heap, at));
     }
 }
 
@@ -151,16 +175,6 @@ static inline int has_one_size(const struct hw_policy *p)
     const struct hw_pool *pool = &p->pools[0];
     return p->pool_count == 1u && pool->kind == HW_FIXED && pool->fixed.count == 1u && pool->min_size <= 1u &&
            p->checks != HW_CHECKS_FULL && p->threads != HW_THREADS_CACHED;
-}
-
-/* Counts and reports a resize for which no block is large enough. */
-static inline void *refuse_resize(const struct hw_policy *p, struct hw_heap *heap, size_t size)
-{
-    count_refused(p, heap);
-    if (notifies(p)) {
-        HW_REFUSED(heap, size);
-    }
-    return NULL;
 }
 
 /* Whether an object stays in its block, whose size no header holds. */
@@ -173,7 +187,8 @@ static inline int never_moves(const struct hw_policy *p)
 static inline void *resize_in_one_size(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (exceeds(size, p->pools[0].fixed.sizes[0])) {
-        return refuse_resize(p, heap, size);
+        refuse(p, heap, size);
+        return NULL;
     }
     if (notifies(p)) {
         HW_RESIZED(heap, pointer, pointer, size);
@@ -199,10 +214,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     }
     const uint32_t at = address_of(p, heap, pointer);
     if (exceeds(size, HW_MAX_REQUEST)) {
-        count_refused(p, heap);
-        if (notifies(p)) {
-            HW_REFUSED(heap, size);
-        }
+        refuse(p, heap, size);
         return NULL;
     }
     if (!is_usable(p, heap, at)) {
@@ -223,7 +235,8 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             return arena_pointer(heap, resized);
         }
         if (has_one_size(p)) {
-            return refuse_resize(p, heap, size);
+            refuse(p, heap, size);
+            return NULL;
         }
         if (p->keeps && refused) {
             break;
@@ -238,6 +251,9 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             HW_RESIZED(heap, pointer, pointer, size);
         }
         return pointer;
+    }
+    if (p->counters_at && may_stay(p) && moved == NULL) {
+        keep_refused(p, heap, size);
     }
     if (may_stay(p) && notifies(p)) {
         (void)HW_NOTIFY(heap, moved, size);
@@ -268,15 +284,15 @@ static inline void *hw_aligned_alloc(const struct hw_policy *p, struct hw_heap *
     }
     if (!can_align(p) || alignment == 0 || (alignment & (alignment - 1u)) != 0 || exceeds(size, HW_MAX_REQUEST / 4u) ||
         exceeds(alignment, HW_MAX_REQUEST / 4u)) {
-        count_refused(p, heap);
-        if (notifies(p)) {
-            HW_REFUSED(heap, size);
-        }
+        refuse(p, heap, size);
         return NULL;
     }
     const uint32_t at = serve_aligned(p, heap, (uint32_t)alignment, (uint32_t)request_for(p, size));
     if (p->counters_at && at) {
         count_malloc(p, heap, heap_block_bytes(p, heap, at));
+    }
+    if (p->counters_at && at == 0) {
+        keep_refused(p, heap, size);
     }
     if (notifies(p)) {
         return HW_NOTIFY(heap, at ? arena_pointer(heap, at) : NULL, size);
@@ -306,10 +322,7 @@ static inline int leaves_reserve(const struct hw_policy *p, struct hw_heap *heap
 static inline void *hw_malloc_low(const struct hw_policy *p, struct hw_heap *heap, size_t size)
 {
     if (!leaves_reserve(p, heap, size)) {
-        count_refused(p, heap);
-        if (notifies(p)) {
-            HW_REFUSED(heap, size);
-        }
+        refuse(p, heap, size);
         return NULL;
     }
     return hw_malloc(p, heap, size);
@@ -322,10 +335,7 @@ static inline void *hw_realloc_low(const struct hw_policy *p, struct hw_heap *he
     }
     const size_t had = hw_usable_size(p, heap, pointer); /* 0 for an invalid pointer, which realloc detects */
     if (had != 0 && size > had && !leaves_reserve(p, heap, size - had)) {
-        count_refused(p, heap);
-        if (notifies(p)) {
-            HW_REFUSED(heap, size);
-        }
+        refuse(p, heap, size);
         return NULL;
     }
     return hw_realloc(p, heap, pointer, size);

@@ -54,7 +54,7 @@ struct hw_statistics {
     uint32_t used;         /* in blocks that are handed out, headers included */
     uint32_t used_blocks;  /* number of blocks handed out */
     uint32_t unused;       /* in free blocks, headers included; also in cached blocks */
-    uint32_t largest_free; /* the largest request that malloc would serve now, or less, as of hw_largest_free() */
+    uint32_t largest_free; /* the largest request that malloc would serve now, or less; counts cached blocks */
     uint32_t peak;         /* all memory that blocks have ever covered, control data included; never decreases */
     uint32_t refused;      /* number of requests that were refused */
     uint32_t misused;      /* number of invalid pointers that were ignored; 0 without checks */
@@ -69,6 +69,20 @@ struct hw_counters {
     uint32_t frees;      /* number of objects given back */
 };
 
+/* Classes of blocks that the heap counts, by their bytes with header: the first has those of less than 16, the next
+ * those of less than 32, and so on; the last has all larger ones. */
+#define HW_CLASSES 16u
+
+/* The result of hw_usage(): the most that a heap was used for since hw_init(), in bytes unless noted otherwise. */
+struct hw_usage {
+    uint32_t arena;              /* that blocks and control data can cover */
+    uint32_t peak;               /* that they ever covered: an arena of this size serves the same calls */
+    uint32_t refused;            /* number of requests that were refused */
+    uint32_t used_peak;          /* most that were in blocks handed out, headers included; 0 without `counters` */
+    uint32_t largest_refused;    /* the largest request that was refused; 0 without `counters` */
+    uint32_t blocks[HW_CLASSES]; /* most blocks handed out, of < 16, < 32, ... bytes; 0 without `counters` "classes" */
+};
+
 /* Makes a heap of `bytes` bytes at `arena`, which is aligned to HW_ARENA_ALIGNMENT.
  * Returns NULL if and only if arena is NULL, misaligned, or too small for the control data and all regions with a size
  * of their own. Memory beyond what the recipe's links and sizes reach is left unused. O(control data). */
@@ -78,7 +92,9 @@ HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1.
  * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. A request
- * is rounded up to a bin: a free block of the bin below is no room for it, even if it is large enough. */
+ * is rounded up to a bin: a free block of the bin below is no room for it, even if it is large enough. A free block of
+ * other pools or sizes is no room for it. Only the first blocks of a list are examined: one behind them is no room for
+ * it. Even the block of an object of this size that was just freed may be passed by. */
 HW_API void *hw_malloc(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
 
 /* Memory for `size` bytes as of hw_malloc(), for a class of call sites: first from the pools that serve it alone. Class
@@ -188,11 +204,11 @@ HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct
 
 /* The largest request that hw_malloc() would serve now, or less: a lower bound, never too large. Looks at no more than
  * `looks` free blocks; the bound is exact where the list that holds the largest is not longer, and then that of
- * hw_statistics(). Cached blocks do not count: call hw_flush() first. O(looks), and O(lists). */
+ * hw_statistics(). Cached blocks do not count, unless hw_flush() is called first. O(looks), and O(lists). */
 HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *heap, uint32_t looks);
 
-/* Frees the cached blocks, as a request does that would otherwise fail. Then hw_largest_free() and hw_statistics()
- * count all free memory. O(cached blocks). */
+/* Frees the cached blocks, as a request does that would otherwise fail. Then hw_largest_free() counts all free memory.
+ * O(cached blocks). */
 HW_API void hw_flush(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */
@@ -209,6 +225,9 @@ HW_API void *hw_realloc_low(const struct hw_policy *policy, struct hw_heap *heap
 
 /* Lets the least bytes ever free be those that are free now. Needs `counters` in the recipe. O(1). */
 HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *heap);
+
+/* The most that the heap was used for, without a walk. O(classes). */
+HW_API struct hw_usage hw_usage(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* Number of invalid pointers that free and realloc ignored; 0 if the recipe has no checks. O(1). */
 HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);

@@ -4,13 +4,24 @@
  * that holds one; in lists by size, the last; in a tree, the way to its end. What lies above the last block is known
  * without a look. Only what a search would find counts: no block behind the last that it examines, and free
  * neighbours that it would merge as one. So the answer is never too large, and exact unless that one list is
- * longer than `looks`, or blocks wait in quick lists or in quarantine. Pools that serve call sites alone are left out:
- * not every request can have what lies there.
+ * longer than `looks`, or blocks wait in quick lists or in quarantine, which statistics count. Pools that serve call
+ * sites alone are left out: not every request can have what lies there.
  */
 #ifndef HW_LARGEST_H
 #define HW_LARGEST_H
 
 #include "entries.h"
+
+/* The largest request that a pool serves of those up to `most` bytes; 0 if it serves none. */
+static inline uint32_t largest_offered(const struct hw_policy *p, const uint32_t which, uint32_t most)
+{
+    const struct hw_pool *pool = &p->pools[which];
+    most = smaller(most, pool->max_size);
+    if (p->rounds) {
+        most = within_rounding(p, which, most);
+    }
+    return most < pool->min_size ? 0 : most;
+}
 
 static inline size_t hw_largest_free(const struct hw_policy *p, struct hw_heap *heap, uint32_t looks)
 {
@@ -18,11 +29,7 @@ static inline size_t hw_largest_free(const struct hw_policy *p, struct hw_heap *
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->site == 0 && holds_blocks(pool) && pool_is_bounded(p, pool, heap)) {
-            uint32_t most = smaller(HW_ASK(pool, largest, heap, looks), pool->max_size);
-            if (p->rounds) {
-                most = within_rounding(p, i, most);
-            }
-            largest = most < pool->min_size ? largest : larger(largest, most);
+            largest = larger(largest, largest_offered(p, i, HW_ASK(pool, largest, heap, looks)));
         }
     }
     return (size_t)largest;

@@ -23,7 +23,8 @@ enum {
     HW_MAP_STEPS = 256,   /* most steps of sizes, or of a region, that a map of classes has */
     HW_FILLED = 64,       /* bytes at either end of a freed payload that are filled then */
     HW_SAMPLED = 128,     /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
-    HW_PADDED = 16        /* most bytes between an object and its block's end that are filled */
+    HW_PADDED = 16,       /* most bytes between an object and its block's end that are filled */
+    HW_CLASS_SHIFT = 3    /* bytes of the smallest block of the first class that the counters have, a power of two */
 };
 
 /* Sizes and sums of sizes stay below this, so that no 32-bit sum of the core overflows. */
@@ -53,8 +54,15 @@ enum {
     HW_RESIZE_KEEP = 2,
     HW_RESIZE_MOVE = 3,
     HW_RESIZE_KEEP_HALF = 4,
-    HW_RESIZE_TRIM = 5
+    HW_RESIZE_TRIM = 5,
+    HW_RESIZE_SHRINK = 6,
+    HW_RESIZE_WITH_REST = 7,
+    HW_RESIZE_SMALLER_SIDE = 8,
+    HW_RESIZE_DOWN_FIRST = 9
 };
+
+/* general: where a block that freed memory joins is in its list */
+enum { HW_MERGED_FILED = 0, HW_MERGED_IN_PLACE = 1, HW_MERGED_AT_NEXT = 2 };
 
 /* the heap: what makes it safe for several threads */
 enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
@@ -148,7 +156,7 @@ struct hw_general {
     uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
     uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
     uint32_t merge_enough;    /* 1: a lazy merge ends once the block is large enough */
-    uint32_t keep_place;      /* 1: a block that a freed one joins from behind keeps its place in the list */
+    uint32_t merged;          /* HW_MERGED_... */
     uint32_t coalesce_from;   /* smallest block that merges */
     uint32_t bins;            /* number of bins; 0: one list */
     uint32_t bin_linear;      /* blocks below this have a bin for each size; a power of two */
@@ -334,6 +342,8 @@ struct hw_policy {
     uint32_t keys;            /* derived: words of key */
     uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
+    uint32_t classes_at;      /* derived: address of the counters of classes of blocks; 0: none are kept */
+    struct hw_field tally;    /* derived: how the number of blocks of a class is stored */
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
     struct hw_field guard;    /* derived: how the guard behind a payload is stored */

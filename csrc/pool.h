@@ -87,7 +87,8 @@ static inline int pool_gains(const struct hw_pool *pool)
 static inline int pool_moves_to_shrink(const struct hw_pool *pool)
 {
     return pool->kind == HW_GENERAL &&
-           (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF);
+           (pool->general.resize == HW_RESIZE_MOVE || pool->general.resize == HW_RESIZE_KEEP_HALF ||
+            pool->general.resize == HW_RESIZE_SHRINK);
 }
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
@@ -302,6 +303,23 @@ static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap
         return block->size - block->header - pool->general.trailer;
     }
     return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
+}
+
+/* Whether all free neighbours are one block. */
+static inline int pool_merges_at_once(const struct hw_pool *pool)
+{
+    return pool->kind == HW_GENERAL && merges_at_once(&pool->general);
+}
+
+/* The largest request that the block serves once it is free, with what is free in `before` bytes in front of it; or
+ * less. */
+static inline uint32_t pool_within(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block,
+                                   uint32_t before)
+{
+    if (pool->kind == HW_GENERAL) {
+        return general_within(&pool->general, h, block->offset - before, before + block->size);
+    }
+    return block_capacity(pool, h, block);
 }
 
 /* Bytes of a block whose payload holds `capacity` bytes; of the largest class if none does, as on a damaged list. */

@@ -395,3 +395,24 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     }
     return replay_end(&r) ? HW_NO_MEMORY : (int64_t)m.end;
 }
+
+/* ---- usage ------------------------------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct hw_usage) == HW_USAGE * sizeof(uint32_t), "the binding knows the members of the usage");
+
+int hw_usage_after(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                   uint32_t *usage)
+{
+    struct replay r;
+    struct hw_metrics metrics;
+    const int failed = replay_start(&r, policy, calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
+    if (failed) {
+        return failed;
+    }
+    for (uint64_t i = 0; i < calls->count; i++) {
+        (void)replay_call(&r, i);
+    }
+    const struct hw_usage after = hw_usage(policy, &r.heap);
+    memcpy(usage, &after, sizeof after);
+    return replay_end(&r) ? HW_NO_MEMORY : 0;
+}

@@ -89,6 +89,11 @@ int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
                     unsigned char *marks);
 
+/* Replays, and writes what hw_usage() then returns to `usage`, one number for each of its HW_USAGE. Returns 0, or a
+ * negative number as hw_replay() does. */
+int hw_usage_after(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
+                   uint32_t *usage);
+
 /* Runs a loop on a fresh heap of `bytes` bytes at `memory`, up to the last of the points. Returns 0, HW_NO_MEMORY or
  * HW_NO_ROOM. */
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,

@@ -22,6 +22,9 @@ enum { HW_SHORT_WALK = 64 };
 /* Why a replay could not begin: the system has no memory; the arena does not hold the control data and all regions. */
 enum { HW_NO_MEMORY = -1, HW_NO_ROOM = -2 };
 
+/* Numbers of struct hw_usage, the last 16 of which are its classes. */
+enum { HW_USAGE = 21 };
+
 /* What calls add up to where every request is served. */
 struct hw_totals {
     uint64_t requests;        /* 0 where nothing was added up */

@@ -38,6 +38,9 @@ static inline int hw_handle_alloc(const struct hw_policy *p, struct hw_heap *hea
         return 1;
     }
     count_refused(p, heap);
+    if (p->counters_at) {
+        keep_refused(p, heap, size);
+    }
     HW_REFUSED(heap, size);
     return 0;
 }
@@ -65,12 +68,15 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
     if (!exceeds(size, HW_MAX_REQUEST) && may_resize_to(&p->pools[0], n) &&
         compact_resize(c, heap, reference_number(heap, reference), n)) {
         if (p->counters_at) {
-            count_used(p, heap, object_bytes(c, heap, reference) - bytes);
+            count_change(p, heap, bytes, object_bytes(c, heap, reference));
         }
         HW_RESIZED(heap, reference, reference, size);
         return 1;
     }
     count_refused(p, heap);
+    if (p->counters_at) {
+        keep_refused(p, heap, size);
+    }
     HW_REFUSED(heap, size);
     return 0;
 }

@@ -236,6 +236,28 @@ static inline uint32_t general_largest(const struct hw_general *g, struct hw_hea
     return larger(payload_within(g, largest), general_above(g, h, looks));
 }
 
+/* Whether all free neighbours are one block. */
+static inline int merges_at_once(const struct hw_general *g)
+{
+    return g->coalesce == HW_IMMEDIATE && g->coalesce_from <= g->min_block;
+}
+
+/* The largest request that a free block of `bytes` bytes at b serves, alone; one that ends at the top with all memory
+ * behind it. Less where a search need not find it. */
+static inline uint32_t general_within(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t bytes)
+{
+    if (g->fit == HW_EXACT || (g->search_most && !g->bins)) {
+        return 0;
+    }
+    if (g->top == HW_TOP_LAST && merges_at_once(g) && b + bytes == load4(h, g->top_at)) {
+        return payload_within(g, load4(h, g->limit_at) - b);
+    }
+    if (g->bin_round_up || (g->bins && g->search_most)) {
+        return payload_within(g, bin_start(g, bin_of(g, bytes)));
+    }
+    return payload_within(g, bytes);
+}
+
 /* ---- invariants -------------------------------------------------------------------------------------------------- */
 
 /* Whether neighbours are free that should have been merged. */

@@ -78,8 +78,10 @@ HW_HOT void release_alone(const struct hw_general *g, struct hw_heap *h, uint32_
     }
 }
 
-/* Merges with the block behind, where that is free; returns the size gained. `next_word` is that block's word. */
-HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word)
+/* Merges with the block behind, where that is free; returns the size gained. `next_word` is that block's word.
+ * `stays`: it keeps its place in the list for now. */
+HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32_t next, uint32_t next_word,
+                           const int stays)
 {
     if (!merges_with(g, h, next_word)) {
         return 0;
@@ -89,7 +91,9 @@ HW_HOT uint32_t merge_next(const struct hw_general *g, struct hw_heap *h, uint32
     if (checks_links(g) && !may_merge(g, h, next, size)) {
         return 0;
     }
-    freelist_remove(g, h, next, size);
+    if (!stays) {
+        freelist_remove(g, h, next, size);
+    }
     note_block_gone(h, g->overhead);
     return size;
 }
@@ -117,7 +121,7 @@ HW_HOT uint32_t merge_previous(const struct hw_general *g, struct hw_heap *h, ui
     if (checks_links(g) && !may_merge(g, h, b - size, size)) {
         return 0;
     }
-    if (!g->keep_place) {
+    if (g->merged == HW_MERGED_FILED) {
         freelist_remove(g, h, b - size, size);
     }
     note_block_gone(h, g->overhead);
@@ -144,7 +148,7 @@ static inline void release_first(const struct hw_general *g, struct hw_heap *h, 
         raise_first(g, h, b, victim_end);
         return;
     }
-    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next));
+    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next), 0);
     if (end != next) {
         mark_before_used(g, h, end);
     }
@@ -172,7 +176,7 @@ HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h,
         return;
     }
     const uint32_t next_word = load_word(g, h, next);
-    const uint32_t end = next + merge_next(g, h, next, next_word);
+    const uint32_t end = next + merge_next(g, h, next, next_word, 0);
     if (b == load4(h, g->victim_at + 4u)) {
         store4(h, g->victim_at + 4u, end);
         note_block_gone(h, g->overhead);
@@ -202,7 +206,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     uint32_t ahead = 0;
     if (g->end_word || next != top) {
         next_word = load_word(g, h, next);
-        gained = merge_next(g, h, next, next_word);
+        gained = merge_next(g, h, next, next_word, g->merged == HW_MERGED_AT_NEXT);
         size += gained;
     }
     if (g->coalesce == HW_IMMEDIATE) {
@@ -213,7 +217,7 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     }
     keep_rover_on_block(g, h, b, b + size);
     if (g->top == HW_TOP_LAST && b + size == top) {
-        if (g->keep_place && ahead) {
+        if (g->merged != HW_MERGED_FILED && ahead) {
             freelist_remove(g, h, b, size);
         }
         lower_top(g, h, b);
@@ -222,7 +226,15 @@ static inline void release_merged(const struct hw_general *g, struct hw_heap *h,
     if (has_flag_before(g) && gained == 0) {
         store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
     }
-    if (g->keep_place && ahead) {
+    if (g->merged == HW_MERGED_AT_NEXT && gained) {
+        if (ahead) {
+            freelist_remove(g, h, b, ahead);
+        }
+        list_replace(g, h, list_before(g, h, gained, next + g->node), next, b);
+        write_free(g, h, b, size, HW_PREV_USED);
+        return;
+    }
+    if (g->merged != HW_MERGED_FILED && ahead) {
         write_free(g, h, b, size, HW_PREV_USED);
         return;
     }
@@ -286,7 +298,7 @@ HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32
         return;
     }
     const uint32_t next_word = load_word(g, h, next);
-    const uint32_t end = next + merge_next(g, h, next, next_word);
+    const uint32_t end = next + merge_next(g, h, next, next_word, 0);
     if (end == next) {
         store_word(g, h, next, next_word & ~(uint32_t)HW_PREV_USED);
     }
@@ -309,7 +321,7 @@ HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h
         lower_top(g, h, load4(h, g->victim_at));
         return;
     }
-    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next));
+    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next), 0);
     store4(h, g->victim_at + 4u, end);
     note_block_gone(h, g->overhead);
     if (end != next) {

@@ -5,10 +5,19 @@
 #include "payload.h"
 #include "general/grow.h"
 
+/* What a used block has too many, as it is compared with the least remainder, than which it may have to be larger. */
+static inline uint32_t compared_rest(const struct hw_general *g, uint32_t rest)
+{
+    if (g->resize == HW_RESIZE_WITH_REST) {
+        return rest - (rest != 0);
+    }
+    return rest;
+}
+
 /* Whether a used block with `rest` bytes too many gives them back. */
 static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
 {
-    return g->split && rest >= g->split_least;
+    return g->split && compared_rest(g, rest) >= g->split_least;
 }
 
 /* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
@@ -17,7 +26,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t word = load_word(g, h, b);
     const uint32_t rest = word_size(g, word) - size;
     HW_ASSERT((word & HW_USED) != 0 && word_size(g, word) >= size);
-    note_rest(g, h, rest);
+    note_rest(g, h, compared_rest(g, rest));
     if (!is_trimmed(g, rest)) {
         return;
     }
@@ -103,7 +112,7 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
  * little it is. */
 static inline void trim_joined(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t size)
 {
-    if (g->resize == HW_RESIZE_TRIM && word_size(g, word) > size) {
+    if ((g->resize == HW_RESIZE_TRIM || g->resize == HW_RESIZE_SMALLER_SIDE) && word_size(g, word) > size) {
         const uint32_t behind = free_behind(g, h, b + word_size(g, word));
         if (behind) {
             absorb_behind(g, h, b, word, behind);
@@ -126,6 +135,62 @@ static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uin
                  size - g->overhead);
 }
 
+/* Lets the used block b, of `size` bytes, slide down by the last `taken` bytes of the free block ahead, of `ahead`
+ * bytes; if these leave too little for a block, by all of it. Returns the block. */
+static inline uint32_t slide_partly(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                                    uint32_t ahead, uint32_t taken)
+{
+    const uint32_t rest = ahead - taken;
+    note_rest(g, h, rest);
+    if (!is_trimmed(g, rest)) {
+        slide_down(g, h, b, size, ahead);
+        return b - ahead;
+    }
+    HW_ASSERT(taken != 0 && b - g->start >= ahead);
+    const uint32_t to = b - taken;
+    freelist_remove(g, h, b - ahead, ahead);
+    write_used(g, h, to, taken + size, merges(g, h, rest) ? 0 : HW_PREV_USED);
+    clear_tag(g, h, to);
+    write_free(g, h, b - ahead, rest, HW_PREV_USED);
+    freelist_insert(g, h, b - ahead, rest);
+    keep_rover_on_block(g, h, to, b + size);
+    move_payload(copy_step((uint32_t)1 << g->unit_shift, g->pad ? g->header : 0), h, to + g->header, b + g->header,
+                 size - g->overhead);
+    return to;
+}
+
+/* Lets the used block b, whose word has been read, grow to `need` bytes into the free blocks next to it: as far as
+ * needed into the smaller one, then into the other. Returns the block; 0 where they lack the memory. */
+static inline uint32_t grow_sideways(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                     uint32_t need)
+{
+    uint32_t size = word_size(g, word);
+    const uint32_t lacks = need - size;
+    const uint32_t behind = free_behind(g, h, b + size);
+    const uint32_t ahead = free_ahead(g, h, b, word);
+    if (ahead + behind < lacks) {
+        return 0;
+    }
+    uint32_t taken = behind < lacks ? lacks - behind : 0;
+    if (behind > ahead) {
+        taken = smaller(ahead, lacks);
+    }
+    need = size + lacks - taken;
+    if (taken < lacks) {
+        absorb_behind(g, h, b, word, behind);
+        size += behind;
+    }
+    uint32_t to = b;
+    if (taken) {
+        to = slide_partly(g, h, b, size, ahead, taken);
+    }
+    need += b - to;
+    size += b - to;
+    raise_reach(g, h, to, is_trimmed(g, size - need) ? need : size);
+    trim_block(g, h, to, need);
+    return to;
+}
+
 /* Payload bytes of a used block of `size` bytes. */
 static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uint32_t size)
 {
@@ -133,6 +198,49 @@ static inline uint32_t payload_bytes(const struct hw_general *g, uint32_t b, uin
         return b + size - g->trailer - payload_of(g, b);
     }
     return size - g->overhead;
+}
+
+/* Whether a block of `all` bytes that shrinks to `need` would leave no free block, where it has to. */
+static inline int leaves_too_little(const struct hw_general *g, struct hw_heap *h, uint32_t all, uint32_t need)
+{
+    if (g->resize != HW_RESIZE_WITH_REST) {
+        return 0;
+    }
+    note_rest(g, h, compared_rest(g, all - need));
+    return !is_trimmed(g, all - need);
+}
+
+/* Bytes of the free block ahead of b that b slides down into, even if it would fit where it is; 0 where there is none,
+ * or where both neighbours have too little. */
+static inline uint32_t room_ahead(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word,
+                                  uint32_t need)
+{
+    const uint32_t size = word_size(g, word);
+    const uint32_t ahead = free_ahead(g, h, b, word);
+    if (ahead == 0 || ahead + size + free_behind(g, h, b + size) < need) {
+        return 0;
+    }
+    return ahead;
+}
+
+/* Makes the used block b, of `size` bytes, hold n bytes if it has that size, or if the rest makes a block; else 0. The
+ * least block has the size of no request that needs less. */
+static inline uint32_t shrink_block(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
+                                    uint32_t n)
+{
+    const uint32_t need = block_size_for(g, n);
+    if (need > size) {
+        return 0;
+    }
+    if (need == size && (need > g->min_block || size - g->overhead - n < (uint32_t)1 << g->unit_shift)) {
+        return b;
+    }
+    note_rest(g, h, size - need);
+    if (!is_trimmed(g, size - need)) {
+        return 0;
+    }
+    trim_block(g, h, b, need);
+    return b;
 }
 
 /* Makes the used block b hold n bytes without a search, and returns where it is; 0 where it cannot, and nothing has
@@ -149,7 +257,14 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
         return n <= had && (g->resize == HW_RESIZE_KEEP || n > had / 2u) ? b : 0;
     }
     const uint32_t need = block_size_for(g, n);
-    if (need <= size) {
+    if (g->resize == HW_RESIZE_SHRINK) {
+        return shrink_block(g, h, b, size, n);
+    }
+    uint32_t room = 0;
+    if (g->resize == HW_RESIZE_DOWN_FIRST) {
+        room = room_ahead(g, h, b, word, need);
+    }
+    if (need <= size && room == 0) {
         trim_joined(g, h, b, word, need);
         return b;
     }
@@ -158,17 +273,20 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
     }
     const uint32_t end = b + size;
     uint32_t gained = 0;
-    if (extend_over_boundary(g, h, end, need - size, &gained)) {
+    if (room == 0 && extend_over_boundary(g, h, end, need - size, &gained)) {
         store_word(g, h, b, size_word(g, size + gained, word_flags(g, word)));
         keep_rover_on_block(g, h, b, end + gained);
         return b;
     }
+    if (g->resize == HW_RESIZE_SMALLER_SIDE) {
+        return grow_sideways(g, h, b, word, need);
+    }
     const uint32_t behind = free_behind(g, h, end);
-    uint32_t ahead = 0;
+    uint32_t ahead = room;
     if (g->resize == HW_RESIZE_BOTH_SIDES && size + behind != need) {
         ahead = free_ahead(g, h, b, word);
     }
-    if (ahead + size + behind < need) {
+    if (ahead + size + behind < need || leaves_too_little(g, h, size + behind, need)) {
         return 0;
     }
     uint32_t all = size;

@@ -131,6 +131,14 @@ static inline struct hw_counters hw_locked_counters(const struct hw_policy *p, s
     return stats;
 }
 
+static inline struct hw_usage hw_locked_usage(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    const struct hw_usage usage = hw_usage(p, heap);
+    HW_UNLOCK(heap, key);
+    return usage;
+}
+
 static inline void hw_locked_reset_least_free(const struct hw_policy *p, struct hw_heap *heap)
 {
     const uintptr_t key = HW_LOCK(heap);

@@ -26,7 +26,7 @@ _ALLOWED = (
     *(ast.operator, ast.boolop, ast.unaryop, ast.cmpop, ast.expr_context),
 )
 _KEYS = {"kind", "on", "each", "let", "unless", "lacks", "here"}
-_KEYS |= {"holds", "at_least", "larger", "fitted", "noise", "spread", "cause", "why"}
+_KEYS |= {"holds", "at_least", "larger", "fitted", "incomparable", "noise", "spread", "cause", "why"}
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -180,6 +180,8 @@ def one_sided(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:
+    if "incomparable" in answer:
+        return Verdict(Kind.NOT_COMPARABLE, why=sentence(answer["incomparable"], names))
     if "holds" not in answer:
         return Verdict(Kind(answer.get("kind", Kind.SHOWN)), why=sentence(answer.get("why", ""), names))
     if evaluate(answer["holds"], names):

@@ -12,7 +12,8 @@ from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_a
 from heapwright_papers.case_tables import names
 from heapwright_papers.declared import constants, fill, page_of
 from heapwright_papers.documents import tables
-from heapwright_papers.held_out import ONE_IN, RETUNED, contest, on_grid
+from heapwright_papers.held_out import ONE_IN, RETUNED, contest
+from heapwright_papers.own_space import OwnSpace
 from heapwright_papers.readings import Joint, leading
 from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import packet_tables
@@ -20,6 +21,14 @@ from heapwright_papers.traffic import packet_tables
 if TYPE_CHECKING:
     from heapwright import PacketTable, Recipe, Trace
     from heapwright_papers.page import Page
+
+
+def short_mix(of: Case, packets: int) -> dict[str, Trace]:
+    """The forms of an application's mix in this number of packets, with the first seed."""
+    return {
+        form.name: hw.workload(of.name, form.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE)
+        for form in mixes.mixes(of.dominant, of.traces)
+    }
 
 
 class CaseRun:
@@ -61,7 +70,11 @@ class CaseRun:
 
     def short_mix(self, packets: int) -> dict[str, Trace]:
         """The forms of the mix in this number of packets, with the first seed."""
-        return {form.name: self.workload(form.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for form in self.forms}
+        return short_mix(self.case, packets)
+
+    def own_space(self) -> OwnSpace:
+        """The four techniques on the mix."""
+        return OwnSpace.of(self.case.proposed, self.short_mix(self.case.grid_packets))
 
     def try_heaps(self, **more: Recipe) -> None:
         """Every allocator of the case study, and more, on both kinds of traffic."""
@@ -76,18 +89,20 @@ class CaseRun:
                 self.progress(f"{self.case.name}: {on}")
                 self.trials.append(try_all(on, given, self.heaps, counted(self.heaps)).under(read_as(self.read)))
 
-    def filled(self, seen: Mapping[str, Any]) -> Page:
-        """The page, with its readings, whose statements and parts see these names, too."""
+    def filled(self, seen: Mapping[str, Any], own: OwnSpace | None = None) -> Page:
+        """The page, with its readings, whose statements and parts see these names, too; `own`: if it is known."""
         of = self.case
         against = contest(of, self.tables, self.progress) if self.tables else None
         if against:
             self.page.traffic({name: self.tables[name] for name in against.networks})
-        grid = on_grid(of.proposed, self.short_mix(of.grid_packets))
+        self.progress(f"{of.name}: the paper's own space")
+        grid = (own or self.own_space()).against_proposed
         known = {**constants(of.name), **seen, "grid": grid, "contest": against}
         self.progress(f"{of.name}: readings")
         info = add_readings(self.page, of, self.trials, known, self.read)
         more = {
             "ONE_IN": ONE_IN,
+            "findings": self.page.findings,
             "RETUNED": RETUNED,
             "more": list(self.heaps),
             "forms": self.forms,

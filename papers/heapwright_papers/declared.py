@@ -19,20 +19,25 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from heapwright import figure, zoo
+from heapwright import FREE, HEAP_MAP_STATES, MALLOC, figure, zoo
 from heapwright_papers.answers import Absent, AbsentError, evaluate, rank_correlation, sentence
 from heapwright_papers.documents import merged, tables
+from heapwright_papers.drawings import layout
 from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes
 from heapwright_papers.page import AIM, ALIGN, Page, table_of
 from heapwright_papers.pictures import drawn
 from heapwright_papers.traffic import marked
 
 _Other = TypeVar("_Other")
-FUNCTIONS: Mapping[str, Callable[..., Any] | str | int] = {
+FUNCTIONS: Mapping[str, Any] = {
     "ALIGN": ALIGN,
     "CPU": CPU,
+    "FREE": FREE,
+    "HEAP_MAP_STATES": HEAP_MAP_STATES,
+    "MALLOC": MALLOC,
     "NO_TOOLS": NO_TOOLS,
     "cell": cell,
+    "layout": layout,
     "code_bytes": code_bytes,
     "lines": "\n".join,
     "marked": marked,

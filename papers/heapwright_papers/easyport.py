@@ -1,5 +1,7 @@
 """Packet buffers of Easyport: Table 4 and Figure 2, the cloud of all allocators explored and its front.
 
+Figure 2 is drawn in our own space, and judged there and in the paper's, on all three applications.
+
 Mamagkakis et al. 2006, "Reducing memory fragmentation in network applications with dynamic memory allocators optimized
 for performance", sections 5 and 6.
 """
@@ -16,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+import heapwright as hw
 from heapwright import HeapwrightError, Space, Study, labels, pareto
-from heapwright_papers import measuring
+from heapwright_papers import case_study, drr, measuring, url
 from heapwright_papers.answers import rank_correlation
-from heapwright_papers.case_page import CaseRun
-from heapwright_papers.case_study import PROPOSED, SYSTEMS, case, fragmentation
+from heapwright_papers.case_page import CaseRun, short_mix
+from heapwright_papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, case, fragmentation
 from heapwright_papers.declared import Metrics, constants, metrics
 from heapwright_papers.held_out import explored
 from heapwright_papers.measuring import spread
+from heapwright_papers.own_space import TECHNIQUES, OwnSpace
 from heapwright_papers.page import ALIGN
 from heapwright_papers.readings import Joint
 from heapwright_papers.traffic import has_ip
@@ -144,7 +148,26 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     wasteful = max(trial.names, key=lambda name: trial.column(_WASTEFUL, fragmentation, name))
     seen = _explore(replace(trial.of(wasteful)[0].trace, name=wasteful), progress)
     shares = {name: sum(_shares(table)) for name, table in of.chosen.items()}
-    return of.filled({**seen, "dominant_share": shares})
+    own = own_spaces(of.tables, progress)
+    known = {"own": own, "TECHNIQUES": TECHNIQUES, "OWN": OWN, "OURS": OURS}
+    known["packets"] = {item.name: item.grid_packets for item in (CASE, drr.CASE, url.CASE)}
+    return of.filled({**seen, **known, "dominant_share": shares}, own[CASE.name, MIX])
+
+
+OWN, OURS = "the paper's own space", "our own space"
+
+
+def own_spaces(tables: Mapping[str, PacketTable], progress: Callable[[str], None]) -> dict[tuple[str, str], OwnSpace]:
+    """The paper's own space on every trace of its three applications, by application and kind of traffic."""
+    results = {}
+    for of in (CASE, drr.CASE, url.CASE):
+        chosen = stand_ins(tables) if of is CASE else case_study.stand_ins(tables, of.packets, of.traces)
+        real = {name: hw.workload(of.name, table, count=of.grid_packets) for name, table in chosen.items()}
+        for on, traces in ((REAL, real), (MIX, short_mix(of, of.grid_packets))):
+            if traces:
+                progress(f"easyport: the paper's own space, {of.name}, {on}")
+                results[of.name, on] = OwnSpace.of(of.proposed, traces)
+    return results
 
 
 def stand_ins(tables: Mapping[str, PacketTable]) -> dict[str, PacketTable]:

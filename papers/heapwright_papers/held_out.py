@@ -1,6 +1,4 @@
-"""Whether a proposed allocator is the most balanced: among the uses of its paper's techniques, and against the best of
-the full space, on networks that none of them was tuned on.
-"""
+"""Whether a proposed allocator is the most balanced: against the best of the full space, on networks held out."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ import numpy as np
 
 import heapwright as hw
 from heapwright import Recipe, Space, Study, zoo
-from heapwright_papers.declared import Metrics
 from heapwright_papers.measuring import each, replayed
 from heapwright_papers.page import ALIGN
 from heapwright_papers.traffic import has_ip
@@ -31,8 +28,6 @@ COPIES = 2
 """Perturbed copies of each network explored on, on which the balanced pick has to hold."""
 ONE_IN = 6
 """One network of this number is explored on, the others are held out."""
-GRID_RECIPES = 1_000
-"""Uses of the four techniques that are tried, drawn at random."""
 
 NO_LARGER, BALANCED = "no larger", "balanced"
 PUBLISHED, RETUNED = "the paper's", "its design, retuned"
@@ -46,41 +41,6 @@ def explored(traces: Sequence[Trace], space: Space, **how: Any) -> Iterator[Stud
         hw.explore(list(traces), path, space=space, stress_test=False, complete=True, **how)
         with Study.open(path) as study:
             yield study
-
-
-# ---- the paper's own space -------------------------------------------------------------------------------------------
-
-
-def on_grid(proposed: str, traces: Mapping[str, Trace]) -> Metrics:
-    """Uses of the paper's techniques other than the proposed allocator, by geometric means over these traces.
-
-    `tried` is how many serve every request, of those drawn from `space`; `less`, how many of them take less memory, and
-    how many fewer accesses; `both`, how many take less of both, and `best`, that of the least product, its ratios.
-    """
-    named = [replace(trace, name=name) for name, trace in traces.items()]
-    space = Space([hw.default_space.technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
-    base = {trace.name: costs(replayed(trace, zoo(proposed))) for trace in named}
-    with explored(named, space, copies=0, strategy="random", limit=GRID_RECIPES) as study:
-        means = _means(study, study.combined.ids, base, served=True)
-        both = sorted((mean[0] * mean[1], id) for id, mean in means.items() if max(mean) < 1)
-        best = (study.recipe(both[0][1]).summary(ALIGN), means[both[0][1]]) if both else None
-    memory, accesses = (sum(mean[at] < 1 for mean in means.values()) for at in (0, 1))
-    return Metrics(tried=len(means), space=len(space), less=(memory, accesses), both=len(both), best=best)
-
-
-def _means(
-    study: Study, ids: Sequence[str], base: Mapping[str, Costs | None], served: bool = False
-) -> dict[str, Costs]:
-    """By id, ratios over the traces that a recipe serves; with `served`, of those that serve every request on all."""
-    results: dict[str, Costs] = {}
-    for id, metrics in study.per_trace(ids).items():
-        pairs = [ratios_of(costs(metrics[name]), item) for name, item in base.items()]
-        mean = geometric_means([pair for pair in pairs if pair])
-        results |= {id: mean} if mean and (all(pairs) or not served) else {}
-    return results
-
-
-# ---- the full space --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -194,6 +154,16 @@ def _picks(study: Study, proposed: Recipe, base: Mapping[str, Costs | None]) -> 
     if balanced not in (own, *chosen.values()):
         chosen[BALANCED] = balanced
     return {why: study.recipe(id) for why, id in chosen.items()}
+
+
+def _means(study: Study, ids: Sequence[str], base: Mapping[str, Costs | None]) -> dict[str, Costs]:
+    """By id, ratios over the traces that a recipe serves."""
+    results: dict[str, Costs] = {}
+    for id, metrics in study.per_trace(ids).items():
+        pairs = [ratios_of(costs(metrics[name]), item) for name, item in base.items()]
+        mean = geometric_means([pair for pair in pairs if pair])
+        results |= {id: mean} if mean else {}
+    return results
 
 
 def compared(held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe]) -> dict[str, dict[str, Costs | None]]:

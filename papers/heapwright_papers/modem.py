@@ -250,6 +250,26 @@ def _instances(count: int) -> Trace:
     )
 
 
+def one_call() -> Metrics:
+    """A call on a board with one instance: its calls of the allocator, the units that it enters, and its moments.
+
+    `units` are rows of a unit, that entered before it, and the number and bytes of its blocks; `moments`, by name after
+    how many calls the instance is idle, connected, and idle again.
+    """
+    trace = hw.workload("modem", calls=1, instances=1, seed=1)
+    asked = trace.op == MALLOC
+    entered = [trace.sites[site] for site in dict.fromkeys(trace.site[asked].tolist())]
+    sizes = {unit: trace.size[asked & (trace.site == trace.sites.index(unit))] for unit in entered}
+    before = dict(zip(entered, ["–", *entered[:-1]], strict=True))
+    units = [[unit, before[unit], len(sizes[unit]), int(sizes[unit].sum())] for unit in entered]
+    idle, connected = len(sizes[entered[0]]), int(np.flatnonzero(asked)[-1]) + 1
+    return Metrics(
+        calls=list(zip(trace.op.tolist(), trace.id.tolist(), trace.size.tolist(), strict=True)),
+        units=units,
+        moments={"idle": idle, "connected": connected, "idle again": len(trace)},
+    )
+
+
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +285,7 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = CAL
     def with_other(place: str, other: Metrics) -> dict[str, Any]:
         return _names(replace(results, heaps={**results.heaps, place: other}))
 
-    return finish(made, _names(results), {"asked": calls}, others, with_other)
+    return finish(made, _names(results), {"asked": calls, "call": one_call()}, others, with_other)
 
 
 def _names(results: Results) -> dict[str, Any]:

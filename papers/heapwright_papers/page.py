@@ -17,6 +17,7 @@ from heapwright import PacketTable
 from heapwright_papers import measuring
 from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
+from heapwright_papers.pictures import Aside
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
 
@@ -93,7 +94,9 @@ class Page:
         at_least: which of them hold where what the paper states is the least, there.
         mutants: how many of the contests that hold do not with another allocator in the place of that which they are
             about, and how many that are set-up stay so.
-        most: how many hold under the leading readings, and at most under any, where they were chosen.
+        tables: the paper's table of allocators beside ours on each kind of traffic, on the pages of applications.
+        likeness: on each kind of traffic, by the name of a reading's allocator its fragmentation and time: from those
+            of all applications the leading readings are chosen.
     """
 
     name: str
@@ -103,7 +106,8 @@ class Page:
     readings: list[dict[str, Any]] = field(default_factory=list)
     at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
-    most: dict[str, int] = field(default_factory=dict)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    likeness: dict[str, Any] = field(default_factory=dict)
     _traffic: dict[str, PacketTable | Trace] = field(default_factory=dict)
     _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
@@ -169,7 +173,8 @@ class Page:
             HeapwrightError: a figure cannot be drawn or a file cannot be written.
             LookupError: a statement that this page is to answer has no verdict.
         """
-        shown = [f"![{figure.title}]({figure.name}.png)" for figure in self._figures]
+        figures = [figure for figure in self._figures if not isinstance(figure, Aside)]
+        shown = [f"![{figure.title}]({figure.name}.png)" for figure in figures]
         short = [*self._lead, *shown, _WHOLE.format(name=self.name)]
         with hw.writing.filling(folder) as put:
             for figure in self._figures:
@@ -202,7 +207,7 @@ class Page:
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [item.as_claim() for item in self.answers()],
         }
-        more = ("readings", "at_least", "mutants", "most")
+        more = ("readings", "at_least", "mutants", "tables", "likeness")
         return results | {key: getattr(self, key) for key in more if getattr(self, key)}
 
     def answers(self) -> list[Finding]:

@@ -5,7 +5,7 @@ with "=" is an expression, `field = "size:Q"` a field with its type, and `rows` 
 layer is left out where its `when`, an expression, is false. `let` has names and their expressions; the colours of
 `heapwright.figure` are known by name. With `panels`, a name and its values, the chart is drawn for each, below each
 other, with its `heading`. `form` names a figure of `pages/forms.toml`: what that has stands where the figure does not
-say otherwise.
+say otherwise. A figure that is `aside` stands in the details of a page alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ WIDTH = 540
 """Unless a figure sets its `pixels`: at the width of a phone the words are still three quarters of their size."""
 _LOOKS = ("BLUE", "VERMILLION", "INK", "SOFT", "CLOUD", "SI", "quantity")
 _TYPES = {"Q": "quantitative", "N": "nominal"}
-_OWN = {"name", "title", "note", "let", "when", "panels", "spacing", "pixels", "form"}
+_OWN = {"name", "title", "note", "let", "when", "panels", "spacing", "pixels", "form", "aside"}
+
+
+class Aside(figure.Figure):
+    """A figure that stands in the details of a page alone."""
 
 
 class _Declared(alt.TopLevelMixin):
@@ -59,7 +63,7 @@ def drawn(told: Mapping[str, Any], names: Mapping[str, Any]) -> figure.Figure:
     else:
         spec = _filled(chart, known)
     name, title, note = (sentence(told[key], known) for key in ("name", "title", "note"))
-    return figure.Figure(name, title, note, _Declared(spec), width)
+    return (Aside if told.get("aside") else figure.Figure)(name, title, note, _Declared(spec), width)
 
 
 def _headed(panel: dict[str, Any]) -> dict[str, Any]:

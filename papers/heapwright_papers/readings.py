@@ -1,16 +1,17 @@
 """How the sentences of Mamagkakis et al. 2006 can be read where they allow several meanings: `readings/*.toml`.
 
-A file a sentence: `words`, the paper's own, `where` they stand, what they leave `open`, and the readings, of which
-`leads` names the one that the pages follow. A reading has a `name`, what it `says`, and in `heaps` a recipe for each
-row of the paper's tables that it is about: whole, or one of the `zoo` with other keys and those of its last pool in
-`general`; the row of the proposed allocator is that of each page. `fitted` lists what was chosen to match one of the
-paper's tables, and is no evidence for that.
+A file a sentence: `where` it stands, what it leaves `open`, and the readings, of which `leads` names the one that the
+pages follow: `likeness` says how it is chosen. A reading has a `name`, what it `says`, the paper's own `words` that it
+rests upon, and in `heaps` a recipe for each row of the paper's tables that it is about: whole, or one of the `zoo` with
+other keys and those of its last pool in `general`; the row of the proposed allocator is that of each page. No reading
+has a size in bytes that is one application's. `fitted` lists what was chosen to match one of the paper's tables, and is
+no evidence for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from typing import Any
@@ -26,8 +27,11 @@ class Reading:
 
     name: str
     says: str
+    words: Sequence[str]
     heaps: Mapping[str, Mapping[str, Any]]
     fitted: str = ""
+    against: str = ""
+    """What the allocator's row of Table 1 says against it."""
 
     def recipe(self, row: str, proposed: str) -> Recipe:
         """What it makes of a row of the paper's tables; `proposed` is the zoo's name of the page's own allocator."""
@@ -53,16 +57,21 @@ class Sentence:
     """Words of the paper that can be read in several ways."""
 
     where: str
-    words: Sequence[str]
     open: str
     readings: tuple[Reading, ...]
     leads: str
     fitted: str = ""
+    without: Mapping[str, str] = field(default_factory=dict)
+    """By application the reading that is chosen without it, where that is another."""
 
     @property
     def leading(self) -> Reading:
         """The reading that the pages follow."""
-        return next(reading for reading in self.readings if reading.name == self.leads)
+        return self.named(self.leads)
+
+    def named(self, name: str) -> Reading:
+        """The reading of this name."""
+        return next(reading for reading in self.readings if reading.name == name)
 
 
 Joint = tuple[Reading, ...]
@@ -80,6 +89,11 @@ def sentences() -> tuple[Sentence, ...]:
 def leading() -> Joint:
     """What the pages follow."""
     return tuple(item.leading for item in sentences())
+
+
+def chosen_without(page: str) -> Joint:
+    """What is chosen on the other two applications: an application's own page is judged by it."""
+    return tuple(item.named(item.without.get(page, item.leads)) for item in sentences())
 
 
 def alternatives() -> dict[str, Joint]:

@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from heapwright_papers.answers import judged, one_sided
-from heapwright_papers.case_study import MUTANTS, PROPOSED, Case, Trial, read_as
+from heapwright_papers.case_study import MUTANTS, PROPOSED, Case, Trial, fragmentation, millions, read_as
 from heapwright_papers.case_tables import names
 from heapwright_papers.documents import statements_of
+from heapwright_papers.likeness import ROWS, Likeness, Values, likeness, values_of
 from heapwright_papers.page import Finding, Page
-from heapwright_papers.readings import Joint, all_joint, alternatives, leading, sentences
+from heapwright_papers.readings import Joint, all_joint, alternatives, chosen_without, leading, sentences
 from heapwright_papers.verdicts import Cause, Kind, Verdict
 
-CHOSEN_ON = "drr"
-"""The page on which the leading readings were chosen; they are judged on the others."""
 EvaluationOutcome = Mapping[tuple[str, str], Finding]
 
 
@@ -27,8 +26,10 @@ def add_readings(
 
     `base` is what the statements' expressions also see; the trials have every reading's heaps. Returns what the
     page's own expressions see of it: `ran`, the trials as they are read; how many contests `hold`, are `larger` than
-    stated, and there are; `otherwise`, names of readings that do not lead; and for those that do `by_reading`, how many
-    hold and are larger under each by its name, `at_once`, see `_at_once`, and `mutants`.
+    stated, and were decided; `likenesses`, of its tables; `otherwise`, names of readings that do not lead; `others`, of
+    those that the other applications choose, the ones that do not lead, and `apart`, its likeness under these; and for
+    readings that lead `by_reading`, how many hold and are larger under each by its name, `like`, its likeness, and
+    `mutants`.
     """
 
     def under(heaps: Mapping[str, str], contests: bool = False) -> EvaluationOutcome:
@@ -36,10 +37,21 @@ def add_readings(
 
     result, seen = under(read_as(joint)), [trial.under(read_as(joint)) for trial in trials]
     hold, larger, contests = _counts(result)
-    info: dict[str, Any] = {"ran": seen, "hold": hold, "larger": larger, "contests": contests, "otherwise": ()}
+    values = {trial.on: values_of(trial) for trial in trials}
+    page.tables = [_table(case, trial) for trial in seen]
+    info: dict[str, Any] = {
+        "ran": seen,
+        "hold": hold,
+        "larger": larger,
+        "contests": contests,
+        "otherwise": (),
+        "others": [reading.name for reading in chosen_without(case.name) if reading not in leading()],
+        "apart": _likeness(case, chosen_without(case.name), values),
+        "likenesses": [one["likeness"] for one in page.tables if one["likeness"]],
+    }
     if joint != leading():
         page.findings += result.values()
-        return info | {"otherwise": _named(joint), "by_reading": {}, "at_once": {}, "mutants": {}}
+        return info | {"otherwise": _named(joint), "by_reading": {}, "mutants": {}}
     others = {name: under(read_as(item)) for name, item in alternatives().items()}
     page.findings += [_explained(key, item, others) for key, item in result.items()]
     mutants = {
@@ -56,7 +68,7 @@ def add_readings(
         {"reading": name, **{key: item.as_claim()[key] for key in ("id", "on", "verdict")}}
         for name, of in others.items()
         for item in of.values()
-        if item.statement.contest
+        if item.statement.contest and item.decided
     ]
     seen_at_once = {**names(case, *seen), **base}
     page.at_least = [
@@ -65,17 +77,16 @@ def add_readings(
         if statement.contest
         for answer in statement.answers
         for _, verdict, on in judged(one_sided(answer), seen_at_once)
+        if result[statement.id, on].decided
     ]
+    page.likeness = values
     info |= {
         "by_reading": {name: _counts(of)[:2] for name, of in others.items()},
+        "like": {name: _likeness(case, item, values) for name, item in alternatives().items()},
         "sentences": sentences(),
         "all_joint": len(all_joint()),
         "mutants": page.mutants,
-        "at_once": {},
     }
-    if case.name == CHOSEN_ON:
-        info["at_once"] = _at_once({_named(item): under(read_as(item), contests=True) for item in all_joint()})
-        page.most = {"leading": info["at_once"]["leading"], "most": info["at_once"]["most"]}
     return info
 
 
@@ -98,27 +109,41 @@ def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, Eval
     return replace(finding, verdict=Verdict(Kind.FAILS, Cause.READING, why))
 
 
+def _likeness(case: Case, joint: Joint, values: Mapping[str, Values]) -> list[Likeness]:
+    """Of the table on each kind of traffic, of those whose times are known."""
+    found = (likeness(case, read_as(joint), info) for info in values.values())
+    return [item for item in found if item is not None]
+
+
+def _table(case: Case, trial: Trial) -> dict[str, Any]:
+    """The paper's six allocators beside ours on a kind of traffic, as `reproduce` prints it in JSON."""
+    timed = trial.counted
+    wasted = {row: trial.average(row, fragmentation) for row in ROWS if trial.served(row)}
+    times = {row: timed.average(row, millions) for row in ROWS if timed.timed(row)}
+    known = {row: [wasted[row], times[row]] for row in ROWS if row in wasted and row in times}
+    like = likeness(case, {row: row for row in ROWS}, known)
+    return {
+        "table": case.table,
+        "on": trial.on,
+        "rows": [
+            {
+                "allocator": row,
+                "paper_fragmentation_percent": case.rows[row][0][0],
+                "fragmentation_percent": wasted.get(row),
+                "paper_seconds": case.rows[row][1][0],
+                "instructions_millions": times.get(row),
+            }
+            for row in ROWS
+        ],
+        "likeness": like and like._asdict(),
+    }
+
+
 def _counts(of: EvaluationOutcome) -> tuple[int, int, int]:
-    """Of the contests, how many hold, how many are larger than stated, and how many there are."""
-    count = Counter(item.verdict.kind for item in of.values() if item.statement.contest)
+    """Of the contests that are decided, how many hold, how many are larger than stated, and how many there are."""
+    count = Counter(item.verdict.kind for item in of.values() if item.statement.contest and item.decided)
     return count[Kind.HOLDS] + count[Kind.NOISE], count[Kind.LARGER], count.total()
 
 
 def _named(joint: Joint) -> tuple[str, ...]:
     return tuple(reading.name for reading in joint)
-
-
-def _at_once(all_found: Mapping[tuple[str, ...], EvaluationOutcome]) -> dict[str, Any]:
-    """How many contests hold under the leading combination and at most under any, and what another would give."""
-    count = {item: _counts(of)[0] for item, of in all_found.items()}
-    own, most = _named(leading()), max(count.values())
-    rows, never = [], 0
-    for key, finding in all_found[own].items():
-        by = [item for item, of in all_found.items() if of[key].holds]
-        never += not by
-        if by and not finding.holds:
-            best = max(by, key=lambda item: count[item])
-            changed = ", ".join(f"`{name}`" for name in best if name not in own)
-            rows.append([finding.statement.says, key[1], changed, f"{count[best]} of {len(all_found[own])}"])
-    as_many = sum(item == most for item in count.values()) / len(count)
-    return {"leading": count[own], "most": most, "as_many": as_many, "never": never, "rows": rows}

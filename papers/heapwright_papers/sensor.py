@@ -252,6 +252,12 @@ def served(sizes: Sequence[int], recipe: Recipe) -> int:
     return len(sizes) - probe(recipe, [(MALLOC, id, size) for id, size in enumerate(sizes)], "failed")
 
 
+def prototypes(name: str, *functions: str) -> list[str]:
+    """The declarations of functions in the header that is generated for an allocator of the zoo."""
+    lines = hw.generated_files(zoo(name))["app_heap.h"].splitlines()
+    return [next(line for line in lines if f" {function}(" in line) for function in functions]
+
+
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +270,8 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     progress("sensor: other allocators in the places of the paper's")
     arena = largest(results)
     others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}
-    return finish(made, _names(results), {}, others, lambda place, item: _names(results.with_other(place, item)))
+    more = {"prototypes": prototypes("st-compact-memmgr", "app_handle_alloc", "app_handle_free")}
+    return finish(made, _names(results), more, others, lambda place, item: _names(results.with_other(place, item)))
 
 
 def _names(results: Results) -> dict[str, Any]:

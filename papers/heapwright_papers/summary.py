@@ -18,6 +18,7 @@ from heapwright import HeapwrightError
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.declared import parts, seen
 from heapwright_papers.documents import Document, documents, tables
+from heapwright_papers.likeness import APPLICATIONS, WEIGHT, WHOLE_PROGRAM, held_out
 from heapwright_papers.page import AIM, anchor, html_of
 from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
@@ -101,6 +102,9 @@ def appendix(result: EvaluationOutcome) -> str:
         "documents": documents(),
         "answered": lambda document: _answered(document, by_id, result),
         "read": {name: _read(page["readings"]) for name, page in result.items() if page.get("readings")},
+        "held_out": _held_out(result),
+        "WEIGHT": WEIGHT,
+        "WHOLE_PROGRAM": WHOLE_PROGRAM,
         "sentences": sentences(),
         "AIM": AIM,
         "MUTANTS": MUTANTS,
@@ -109,6 +113,12 @@ def appendix(result: EvaluationOutcome) -> str:
         "by_id": by_id,
     }
     return _filled("appendix", names)
+
+
+def _held_out(result: EvaluationOutcome) -> dict[str, Any]:
+    """See `likeness.held_out`; nothing where an application has no page, or no times."""
+    found = {name: result.get(name, {}).get("likeness", {}) for name in APPLICATIONS}
+    return held_out(found) if all(found.values()) and all(v for of in found.values() for v in of.values()) else {}
 
 
 def _filled(name: str, names: Mapping[str, Any]) -> str:

@@ -197,7 +197,10 @@ def names(result: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | N
 
     return {
         **constants("techniques", globals()),
-        **{item.__name__: item for item in (agrees, changes, shown, sign, together, cost, halves, wasted, whole)},
+        **{
+            item.__name__: item
+            for item in (agrees, changes, shown, sign, together, cost, halves, wasted, whole, first_fit)
+        },
         **{item.__name__: item for item in (fewer, means, over)},
         "points": lambda signs: signs.count("+") - signs.count("-"),
         "found": known,
@@ -241,33 +244,34 @@ def agrees(theirs: str, change: float) -> bool:
 LARGE, HALF, _PIN = 200, 96, 16
 """Bytes of a free block, of two requests that it can serve together, and of what keeps it from its neighbours."""
 
-_HOLE: Calls = [(MALLOC, 0, LARGE), (MALLOC, 1, _PIN), (FREE, 0, 0)]
+HOLE: Calls = [(MALLOC, 0, LARGE), (MALLOC, 1, _PIN), (FREE, 0, 0)]
 _PAIR: Calls = [(MALLOC, 0, HALF), (MALLOC, 1, HALF), (MALLOC, 2, _PIN), (FREE, 0, 0)]
-_BOTH: Calls = [*_PAIR, (FREE, 1, 0)]
+BOTH: Calls = [*_PAIR, (FREE, 1, 0)]
 
 
 def wasted(split: str) -> int:
     """Bytes lost in a large free block that serves half of it; parts are listed at the last growth of the footprint."""
-    return probe(_first_fit(split=split), [*_HOLE, (MALLOC, 2, HALF), (MALLOC, 3, 2 * LARGE)], "internal_bytes")
+    return probe(first_fit(split=split), [*HOLE, (MALLOC, 2, HALF), (MALLOC, 3, 2 * LARGE)], "internal_bytes")
 
 
 def halves(split: str) -> int:
     """How many requests of half its size a free block serves."""
-    return served_after(_first_fit(split=split), _HOLE, [(MALLOC, 2, HALF), (MALLOC, 3, HALF)])
+    return served_after(first_fit(split=split), HOLE, [(MALLOC, 2, HALF), (MALLOC, 3, HALF)])
 
 
 def whole(coalesce: str) -> int:
     """How many requests of their size together two free neighbours serve."""
-    return served_after(_first_fit(coalesce=coalesce), _BOTH, [(MALLOC, 3, 2 * HALF)])
+    return served_after(first_fit(coalesce=coalesce), BOTH, [(MALLOC, 3, 2 * HALF)])
 
 
 def cost(coalesce: str) -> int:
     """Accesses of a free whose neighbour is free."""
-    recipe = _first_fit(coalesce=coalesce)
-    return probe(recipe, _BOTH) - probe(recipe, _PAIR)
+    recipe = first_fit(coalesce=coalesce)
+    return probe(recipe, BOTH) - probe(recipe, _PAIR)
 
 
-def _first_fit(**changes: Any) -> Recipe:
+def first_fit(**changes: Any) -> Recipe:
+    """One list of blocks of any size, split and merged but for what is changed."""
     general = hw.pools.General(**{"fit": "first", "split": "always", "coalesce": "immediate", **changes})
     return Recipe(pools=(general,), align=ALIGN)
 

@@ -16,6 +16,7 @@ class Kind(Enum):
     SHOWN = "shown"
     FITTED = "fitted"
     SET_UP = "set-up"
+    NOT_COMPARABLE = "not comparable"
     NOT_TESTED = "not tested"
 
 

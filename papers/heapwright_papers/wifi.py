@@ -13,6 +13,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import heapwright as hw
 from heapwright import FREE, MALLOC, PacketTable, Recipe, Trace, default_energy_table, special_pools, synthesise, zoo
 from heapwright_papers import measuring
@@ -147,6 +150,25 @@ def allocators(profile: Mapping[str, Any]) -> dict[str, Recipe]:
     }
 
 
+def finding(recipe: Recipe, sizes: NDArray[np.uint32]) -> int:
+    """Accesses in which the paper's pools are found for requests of these sizes; 0 for another allocator.
+
+    Section 4, C and D: the special pools are looked at for an exact fit, then each other one from the smallest on, and
+    last the special one that holds the request: at most one more than there are pools. Special is here what is no power
+    of two. A free finds the pool from its block.
+    """
+    if recipe.name != POOLS:
+        return 0
+    pool = recipe.pools[0]
+    assert isinstance(pool, hw.pools.Fixed)
+    special = [size for size in pool.sizes if size & (size - 1)]
+    others = np.array([size for size in pool.sizes if size not in special], np.int64)
+    at = len(special) + np.searchsorted(others, sizes.astype(np.int64)) + 1
+    for place, size in enumerate(special, 1):
+        at[sizes == size] = place
+    return int(at.sum())
+
+
 # ---- measuring ---------------------------------------------------------------------------------------------------
 
 
@@ -164,7 +186,12 @@ def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> li
 
 
 def _measured(recipe: Recipe, trace: Trace, told: Mapping[str, Any] | None = None) -> Metrics:
-    return metrics("wifi", "queue", replayed(trace, recipe), told=told, energy_nj=default_energy_table().energy_nj)
+    found, energy = replayed(trace, recipe), default_energy_table().energy_nj
+    search = finding(recipe, trace.size[trace.op == MALLOC])
+    reads, accesses = (int(found[key] or 0) + search for key in ("reads", "accesses"))
+    return metrics(
+        "wifi", "queue", {**found, "reads": reads, "accesses": accesses}, search=search, told=told, energy_nj=energy
+    )
 
 
 def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Results:

@@ -86,6 +86,13 @@ class _Lib:
     HW_RESIZE_MOVE: Final[int]
     HW_RESIZE_KEEP_HALF: Final[int]
     HW_RESIZE_TRIM: Final[int]
+    HW_RESIZE_SHRINK: Final[int]
+    HW_RESIZE_WITH_REST: Final[int]
+    HW_RESIZE_SMALLER_SIDE: Final[int]
+    HW_RESIZE_DOWN_FIRST: Final[int]
+    HW_MERGED_FILED: Final[int]
+    HW_MERGED_IN_PLACE: Final[int]
+    HW_MERGED_AT_NEXT: Final[int]
     HW_FLUSH_BEFORE_REFUSING: Final[int]
     HW_FLUSH_OVER_LIMIT: Final[int]
     HW_FLUSH_BEFORE_GROWING: Final[int]
@@ -113,6 +120,7 @@ class _Lib:
     HW_BROKEN_PAYLOAD: Final[int]
     HW_NO_MEMORY: Final[int]
     HW_NO_ROOM: Final[int]
+    HW_USAGE: Final[int]
     HW_LOOP_SHRINK: Final[int]
     HW_LOOP_GROW: Final[int]
     HW_LOOP_RESIZE: Final[int]
@@ -161,6 +169,7 @@ class _Lib:
     def hw_film_extent(self, film: Any, extent: Any, /) -> None: ...
     def hw_film_close(self, film: Any, metrics: Any, /) -> int: ...
     def hw_metadata(self, policy: Any, calls: Any, memory: Any, bytes: int, marks: Any, /) -> int: ...
+    def hw_usage_after(self, policy: Any, calls: Any, memory: Any, bytes: int, usage: Any, /) -> int: ...
     def hw_serve(self, arrivals: Any, link: Any, events: Any, /) -> int: ...
 
     # counter.h

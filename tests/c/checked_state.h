@@ -152,9 +152,11 @@ static int serves_largest(const struct hw_pool *pool)
 /* A request of what is reported as free is served where nothing but its own pool's search decides. */
 static void check_largest_free(struct checked *c, const struct hw_statistics *stats)
 {
-    const struct hw_pool *pool = &c->policy->pools[0];
+    const int quick = c->policy->pools[0].kind == HW_QUICK;
+    const struct hw_pool *pool = &c->policy->pools[quick];
     const uint32_t n = stats->largest_free;
-    if (pool->kind == HW_QUICK || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
+    if ((quick && c->policy->pool_count != 2u) || !serves_largest(pool) || n == 0 || n < pool->min_size ||
+        n > pool->max_size) {
         return;
     }
     /* a general pool may merge once it searches, and freed blocks that wait are given back before a refusal */
@@ -212,7 +214,8 @@ static void check_statistics(struct checked *c)
     check_walk(c, &stats);
     const size_t all = hw_largest_free(c->policy, &c->heap, UINT32_MAX);
     const size_t few = hw_largest_free(c->policy, &c->heap, 4);
-    expect(c, all == stats.largest_free, "the largest block that is found is not that of the walk", (long)all);
+    expect(c, all <= stats.largest_free, "a larger block is found than by the walk, which counts cached ones",
+           (long)all);
     expect(c, few <= all, "among the first few is a larger block than among all", (long)few);
     check_largest_free(c, &stats);
     check_room(c, &stats);

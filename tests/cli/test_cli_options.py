@@ -65,6 +65,7 @@ def translated(command: str, *words: str) -> list[str]:
         ("explore", "a --no-endurance -o s", "a --long-run 0 -o s"),
         ("explore", "a --endurance", "a"),
         ("explore", "a --future=3000", "a --long-run 3000"),
+        ("generate", "tlsf --watched -o d --package", "tlsf --also watched -o d --also package"),
         ("measure", "s.duckdb --front --cpu cortex-m4", "s.duckdb --cpu cortex-m4"),
         ("report", "new --baseline old -o x.html", "old new -o x.html"),
         ("report", "s --format github", "s"),

@@ -19,13 +19,17 @@ LOWER_BOUND = {"contiki-ng-heapmem"}
 """Rows whose search merges blocks that it does not look at."""
 
 
+BOUNDED_SEARCH = {"all-round", "fast", "small-lists"}
+"""Rows that may find a cached block in its bin too late: the statistics state the smallest block of the bin."""
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(tmp_path_factory.mktemp("largest") / "largest", "largest.c", flags=[LEVEL, "-w"])
 
 
 def states(program: Path, recipe: Recipe, folder: Path, seed: int = 1) -> tuple[int, ...]:
-    """Of all states: refused the stated size, served more, by how much at most; and the sums of both sizes."""
+    """Of all states: refused the stated size, served more; bytes that a flush adds; most more; sums of both sizes."""
     (folder / "policy").write_bytes(whole_bytes(policy_struct(recipe.canonical())))
     values = policy(recipe)
     arena = min(values["fixed_end"] + ROOM, values["reach"]) + 4095 & ~4095
@@ -39,11 +43,12 @@ def states(program: Path, recipe: Recipe, folder: Path, seed: int = 1) -> tuple[
 
 @pytest.mark.parametrize("name", NAMES)
 def test_malloc_serves_the_stated_size_and_no_larger_one(name: str, program: Path, tmp_path: Path) -> None:
-    refused, more, furthest, stated, served = states(program, zoo.load(name), tmp_path)
+    refused, more, left_out, furthest, stated, served = states(program, zoo.load(name), tmp_path)
     assert refused == 0, "states whose largest_free malloc refused"
     if name in LOWER_BOUND:
         assert stated >= 0.9 * served
         return
+    assert left_out <= 0.01 * stated if name in BOUNDED_SEARCH else left_out == 0, "bytes that a flush adds"
     assert (more, furthest) == (0, 0), f"malloc served up to {furthest} bytes more than stated"
     assert stated == served > 0
 

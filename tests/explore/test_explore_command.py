@@ -200,6 +200,16 @@ def test_an_exploration_ranks_by_the_long_run_and_shows_the_current_heap(
     assert wrong.returncode == 2 and "did you mean freertos-heap" in wrong.stderr
 
 
+def test_the_current_heap_may_be_named_by_its_system(run: Run, files: Path) -> None:
+    words = ("explore", "first.parquet", "--space", "space.toml", "--long-run", "0", "-o", "system.duckdb")
+    assert run(*words, "--current", "nuttx").returncode == 0
+    with Analysis.open(files / "system.duckdb") as study:
+        assert study.current == "nuttx-mm"
+    several = run(*words, "--current", "rt-thread")
+    assert several.returncode == 2
+    assert "'rt-thread' has rt-thread-small-mem or rt-thread-memheap; give one" in several.stderr
+
+
 def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
     words = [
         "explore",

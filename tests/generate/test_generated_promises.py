@@ -14,22 +14,23 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._recipes.zoo import catalogue as zoo
 
-EVERY = {"init", "check", "largest_free", "next_block", "owns", "statistics"}
+EVERY = {"init", "check", "field", "field_boot", "largest_free", "next_block", "owns", "statistics", "usage"}
 ALLOCATING = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size"}
 HANDLES = {"handle_alloc", "handle_free", "handle_pointer", "handle_realloc", "handle_usable_size"}
 MOVING = ("contiki-mmem", "st-compact-memmgr")
 STATISTICS = ["used", "used_blocks", "unused", "largest_free", "peak", "refused", "misused"]
 
 LOOPS = """
-all-round 7 0, best-fit-fast-free 1 0, best-fit-slow-free 1 1, binary-buddy 3 2, contiki-mmem 1 3,
-contiki-ng-heapmem 2 0, drr-proposed 3 0, easyport-proposed 3 0, enea-ose 1 0, espressif-tlsf-large 1 0,
-espressif-tlsf 1 0, exact-bins 2 0, fast 7 0,
-first-fit-fast-free 1 0, first-fit-slow-free 1 1, fixed-pool 0 0, freertos-heap2 2 1, freertos-heap4 1 1, half-fit 0 0,
-heaplib 1 1, kingsley 1 0, lea-2.7.2-128 6 0, lea-2.7.2 6 0, linux-pow2-page 2 1, lwip-mem-large 2 0, lwip-mem 2 0,
-mantisos 1 1, memmgr 2 1, nano-qplus 1 1, newlib-nano-2020 1 1, newlib-nano 3 1, small-lists 4 0, small 2 0,
-sos-kernel 2 1, sos 1 1, st-compact-memmgr 3 0, st-memmgr-1 2 0, st-memmgr-2 2 0, st-memmgr-8 2 0, st-memmgr 2 0,
-symbian-rheap 1 1, threadx-byte-pool 3 0, tlsf 1 0, uclinux 2 1, umm-malloc 1 0, url-proposed 4 1, variable-pool 1 1,
-victim-bins 3 0, wifi-special-pools 3 0, windows-ce 2 0, windows-xp-lookaside 5 1, windows-xp 3 1, zephyr-sys-heap 2 0
+all-round 7 0, best-fit-fast-free 1 0, best-fit-slow-free 1 1, binary-buddy 3 2, contiki-mmem 1 3, contiki-ng-heapmem
+2 0, drr-proposed 3 0, easyport-proposed 3 0, enea-ose 1 0, esp8266-umm 1 0, espressif-tlsf 1 0, espressif-tlsf-large
+1 0, exact-bins 2 0, fast 7 0, first-fit-fast-free 1 0, first-fit-slow-free 1 1, fixed-pool 0 0, freertos-heap2 2 1,
+freertos-heap4 1 1, half-fit 0 0, heaplib 1 1, kingsley 1 0, lea-2.7.2 6 0, lea-2.7.2-128 6 0, linux-pow2-page 2 1,
+lvgl-tlsf 1 0, lwip-mem 2 0, lwip-mem-large 2 0, mantisos 1 1, mbedtls-buffer 1 0, memmgr 2 1, nano-qplus 1 1,
+newlib-nano 3 1, newlib-nano-2020 1 1, nuttx-mm 3 1, rt-thread-memheap 1 0, rt-thread-small-mem 2 0, small 2 0,
+small-lists 4 0, sos 1 1, sos-kernel 2 1, st-compact-memmgr 3 0, st-memmgr 2 0, st-memmgr-1 2 0, st-memmgr-2 2 0,
+st-memmgr-8 2 0, symbian-rheap 1 1, threadx-byte-pool 3 0, tlsf 1 0, uclinux 2 1, umm-malloc 1 0, url-proposed 4 1,
+variable-pool 1 1, victim-bins 3 0, wifi-special-pools 3 0, windows-ce 2 0, windows-xp 3 1, windows-xp-lookaside 5 1,
+zephyr-sys-heap 2 0
 """
 """Functions with a loop that a malloc reaches, and a free: half-fit's has none, tlsf's looks through bitmap words."""
 

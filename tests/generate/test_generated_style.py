@@ -14,7 +14,7 @@ import heapwright as hw
 
 FEWEST_ASSERTIONS = 15
 MOST_FINDINGS, MOST_RULES = 37, 8
-MOST_LINES = 826
+MOST_LINES = 832
 """Of half-fit's app_heap.c, its opening comment and the platform's section included."""
 MOST_HELPERS = 22
 """Helpers that are a single statement, one that is written for each compiler counted once."""

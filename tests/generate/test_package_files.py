@@ -89,7 +89,7 @@ def test_what_is_built_otherwise_is_no_package(platform: str, tmp_path: Path) ->
 
 
 def test_the_command_names_its_flag(tmp_path: Path) -> None:
-    words = ["generate", "tlsf", "--platform", "rust", "--package", "-o", str(tmp_path / "heap")]
+    words = ["generate", "tlsf", "--platform", "rust", "--also", "package", "-o", str(tmp_path / "heap")]
     done = CliRunner().invoke(command_line, words)
     assert isinstance(done.exception, HeapwrightError)
-    assert str(done.exception).endswith("leave the package out (--package)")
+    assert str(done.exception).endswith("leave the package out (--also package)")

@@ -8,7 +8,6 @@ it did was recorded: original_addresses.py.
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -20,7 +19,7 @@ import originals
 import pytest
 from c_programs import ROOT
 from foreign_builds import as_foreign, foreign
-from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_for
+from original_addresses import BY_FOOTPRINT, digest, examples, recorded, resizing, traces_for
 from platform_builds import fetched
 from run_length import by_turns
 from tool_requirements import programs_of_32_bits
@@ -86,8 +85,13 @@ ORIGINALS = {
     "lea-2.7.2": Original(str(LEA), originals.lea, 840, 820, moves=True, refuses=False, unlike=("stunnel_b",)),
     "lwip-mem": Original("lwip-mem", lwip, 20, 12, most=LWIP_LARGE),
     "lwip-mem-large": Original("lwip-mem", lwip, 20, 8, least=LWIP_LARGE),
+    "lvgl-tlsf": Original("lvgl-tlsf", originals.lvgl, 0, 0, most=(1 << 16) - 8, octave=132),
+    "mbedtls-buffer": Original("mbedtls-buffer", originals.mbedtls, 12, 44, moves=True),
     "newlib-nano": Original("newlib-nano", newlib("trixie"), 24, 24),
     "newlib-nano-2020": Original("newlib-nano", newlib("bookworm"), 24, 24),
+    "nuttx-mm": Original("nuttx-mm", originals.nuttx, 0, 0),
+    "rt-thread-memheap": Original("rt-thread-memheap", originals.rt_thread, 24, 24),
+    "rt-thread-small-mem": Original("rt-thread-small-mem", originals.rt_thread, 0, 0),
     "tlsf": Original("tlsf", originals.tlsf, 0, 0),
     "umm-malloc": Original("umm-malloc", originals.umm_malloc, 20, 16, most=262_136),
 }
@@ -98,38 +102,27 @@ REAL = (
     *(f"pairs/{stem}" for stem in ("duk_b", "ngircd_b", "mujs_b", "privoxy_a", "snmpd_a", "stunnel_b")),
 )
 """Traces of programs that resize blocks, large ones and small ones."""
-LEAST = {"lwip-mem": 1, "espressif-tlsf": 6}
+LEAST = {"lwip-mem": 1, "espressif-tlsf": 6, "lvgl-tlsf": 1}
 """Traces of these that a row serves in an arena that it is for, if not three."""
+RESIZED_BY = {"espressif-tlsf-large": 16, "lwip-mem-large": 16, "rt-thread-small-mem": 9}
+"""What sizes are multiples of where they are resized: in large arenas, and above what a page leaves out."""
+
+
+PUBLIC_TREES = (originals.espressif_tlsf, originals.lvgl, originals.nuttx, originals.rt_thread)
+"""Of which no package carries the sources."""
+
+
+def has(original: Original) -> bool:
+    try:
+        original.sources()
+    except originals.MissingError:
+        return False
+    return True
 
 
 def at_hand() -> list[str]:
     """Rows whose originals a package carries, or $HEAPWRIGHT_TREES has: CI lacks the others."""
-    try:
-        originals.espressif_tlsf()
-    except originals.MissingError:
-        return [name for name, original in ORIGINALS.items() if original.sources is not originals.espressif_tlsf]
-    return list(ORIGINALS)
-
-
-def resizing(scale: int) -> Trace:
-    """3,000 calls, a third of them reallocs, half of these to a little less; sizes are multiples of `scale` bytes."""
-    draw, live, calls = random.Random(1), dict[int, int](), list[tuple[int, int, int]]()
-    for number in range(3000):
-        size = draw.randint(1, draw.choice([64, 300, 1200]))
-        roll = draw.random()
-        if live and roll < 1 / 3:
-            object_ = draw.choice(list(live))
-            live[object_] = max(1, live[object_] - draw.randint(1, 30)) if draw.random() < 0.5 else size
-            calls.append((REALLOC, object_, live[object_] * scale))
-        elif live and roll < 1 / 3 + len(live) / 200:
-            object_ = draw.choice(list(live))
-            del live[object_]
-            calls.append((FREE, object_, 0))
-        else:
-            live[number] = size
-            calls.append((MALLOC, number, size * scale))
-    op, id_, sizes = np.array(calls).T
-    return Trace.from_columns(op=op, id=id_, size=sizes, name=f"resizing by {scale}")
+    return [name for name, original in ORIGINALS.items() if original.sources not in PUBLIC_TREES or has(original)]
 
 
 def moving(whole: Trace) -> Trace:
@@ -195,7 +188,7 @@ def test_objects_of_real_traces_lie_where_the_original_puts_them(name: str, shar
 @pytest.mark.parametrize("name", [name for name in at_hand() if not ORIGINALS[name].moves])
 def test_objects_that_are_resized_lie_where_the_original_puts_them(name: str) -> None:
     """Without the original's way to shrink lwip-mem differs from the third realloc on."""
-    assert compare(name, [resizing(16 if name.endswith("-large") else 1)]) == 1
+    assert compare(name, [resizing(RESIZED_BY.get(name, 1))]) == 1
 
 
 @pytest.mark.parametrize("name", sorted({line.heap for line in recorded() if line.digest}))
@@ -203,7 +196,7 @@ def test_objects_lie_where_an_original_was_recorded_to_put_them(name: str) -> No
     lines = [line for line in recorded() if line.heap == name]
     assert len({line.trace for line in lines}) >= 2
     for line in lines:
-        mine = addresses(examples()[line.trace], row_heap(zoo.load(name)), line.arena)
+        mine = addresses(traces_for(name)[line.trace], row_heap(zoo.load(name)), line.arena)
         assert digest(mine) == line.digest, line
 
 

@@ -16,12 +16,12 @@ from heapwright._recipes.recipe import Recipe
 
 def entries(recipe: Recipe) -> tuple[str, ...]:
     """The functions of a recipe's heap, by the core's names, in the order of the header."""
-    statistics, check = LOOKING[:-1], LOOKING[-1:]
+    statistics, usage, check = LOOKING[:-2], LOOKING[-2:-1], LOOKING[-1:]
     flushing = FLUSHING if flushes(recipe) else ()
     counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
     checking = () if recipe.checks == "none" else CHECKING
     serving = MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING
-    return serving + statistics + flushing + counting + checking + check
+    return serving + statistics + flushing + counting + usage + checking + check
 
 
 def generated_once(base: Path) -> Callable[[Recipe], Path]:

@@ -7,12 +7,14 @@ table again: trace, arena of the row and of the original, and a digest of the ad
 from the first one's; where the row differs on purpose, its lines have the smallest arenas instead. What ran is their
 published text, without comments, statistics, options that are off, and what waits for memory: memmgr 22821a6; ThreadX
 1b5816a with tx_byte_pool_create.c of 205b6ef; Contiki-NG 01809bb; Contiki 56984d1 with list.c of 0555c40; FreeBSD
-10.4; Zephyr's heap.c of 01b8849 with heap.h of 00cdac6, whose names were put in place of three that differ.
+10.4; Zephyr's heap.c of 01b8849 with heap.h of 00cdac6, whose names were put in place of three that differ; the ESP8266
+core's umm_malloc.cpp of f946290 as C.
 """
 
 from __future__ import annotations
 
 import hashlib
+import random
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +27,7 @@ from heapwright._heaps.foreign.heap import ForeignHeap, addresses
 from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._replay.arena_sizes import fit
 from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_suffix(".csv")
@@ -33,6 +36,8 @@ BY_FOOTPRINT = ("contiki-mmem", "kingsley")
 """Heaps whose smallest arenas are recorded alone."""
 LARGEST_OF_KINGSLEY = 2044
 """FreeBSD takes a page more for each block above."""
+RESIZED = ("esp8266-umm", "nuttx-mm", "rt-thread-memheap")
+"""Heaps that are recorded on a trace of many reallocs, too."""
 AMPLE = {"zephyr-sys-heap": 250_000}
 """The arena of a heap whose lists, and with them the bytes that are left for blocks, are more in a larger arena."""
 
@@ -60,6 +65,27 @@ def first_calls(whole: Trace, count: int) -> Trace:
     return Trace.from_columns(**columns, name=f"{whole.name} of {count} calls")
 
 
+def resizing(scale: int) -> Trace:
+    """3,000 calls, a third of them reallocs, half of these to a little less; sizes are multiples of `scale` bytes."""
+    draw, live, calls = random.Random(1), dict[int, int](), list[tuple[int, int, int]]()
+    for number in range(3000):
+        size = draw.randint(1, draw.choice([64, 300, 1200]))
+        roll = draw.random()
+        if live and roll < 1 / 3:
+            object_ = draw.choice(list(live))
+            live[object_] = max(1, live[object_] - draw.randint(1, 30)) if draw.random() < 0.5 else size
+            calls.append((REALLOC, object_, live[object_] * scale))
+        elif live and roll < 1 / 3 + len(live) / 200:
+            object_ = draw.choice(list(live))
+            del live[object_]
+            calls.append((FREE, object_, 0))
+        else:
+            live[number] = size
+            calls.append((MALLOC, number, size * scale))
+    op, id_, sizes = np.array(calls).T
+    return Trace.from_columns(op=op, id=id_, size=sizes, name=f"resizing by {scale}")
+
+
 def without_large(trace: Trace, largest: int) -> Trace:
     """The calls of the objects that are never larger."""
     kept = ~np.isin(trace.id, trace.id[trace.size > largest])
@@ -69,6 +95,8 @@ def without_large(trace: Trace, largest: int) -> Trace:
 
 def traces_for(heap: str) -> dict[str, Trace]:
     result = examples()
+    if heap in RESIZED:
+        result[resizing(1).name] = resizing(1)
     return {n: without_large(item, LARGEST_OF_KINGSLEY) for n, item in result.items()} if heap == "kingsley" else result
 
 

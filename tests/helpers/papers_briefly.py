@@ -22,7 +22,7 @@ import short_explorations
 
 import heapwright as hw
 import heapwright_papers
-from heapwright_papers import drr, easyport, held_out, measuring, mixes, modem, pools, sensor, techniques, url
+from heapwright_papers import drr, easyport, measuring, mixes, modem, own_space, pools, sensor, techniques, url
 
 DIGESTS = Path(__file__).with_name("papers_digests.txt")
 WHOLE = ("wifi",)
@@ -38,7 +38,7 @@ def briefly() -> Iterator[None]:
             patched.setattr(module, "CASE", replace(module.CASE, **few))
         patched.setattr(drr, "CROSSED_PACKETS", 200)
         patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 20})
-        patched.setattr(held_out, "GRID_RECIPES", 20)
+        patched.setattr(own_space, "STEP", 9)
         patched.setattr(mixes, "SEEDS", (1, 2))
         patched.setattr(measuring, "MOST_ACCESSES", 20_000)
         patched.setattr(modem, "page", partial(modem.page, calls=30, most=2))

@@ -208,6 +208,13 @@ def _general(rng: random.Random, header: int) -> dict[str, Any]:
         return pool
 
 
+RESIZES = (
+    *("both-sides", "both-sides", "down-first", "smaller-side", "with-rest"),
+    *("keep", "keep-half", "trim", "shrink", "move"),
+)
+"""Of which pools with neither tags nor a last remainder have no both-sides, down-first and smaller-side."""
+
+
 def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
     binned = rng.random() < 0.5
     kinds = ["immediate", "immediate", "immediate", "never", "forward", "lazy", "lazy", "deferred", "sweep"]
@@ -244,9 +251,9 @@ def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
     if general.get("search_from") == "tried":
         general["order"] = "fifo"
     _maybe(rng, 0.3, general, "remainder", "filed")
-    _maybe(rng, 0.3, general, "merged", "in-place")
+    _maybe(rng, 0.3, general, "merged", rng.choice(["in-place", "at-next"]))
     _maybe(rng, 0.3, general, "merge_until", "enough")
-    _maybe(rng, 0.3, general, "resize", rng.choice(["both-sides", "both-sides", "keep", "keep-half", "trim", "move"]))
+    _maybe(rng, 0.5, general, "resize", rng.choice(RESIZES))
     _maybe(rng, 0.1, general, "max_block", rng.choice([1 << 12, 1 << 16, 1 << 30]))
     _maybe(rng, 0.2, general, "min_block", rng.choice([header, 16, 32, 48, 100]))
     if binned:

@@ -18,7 +18,7 @@ from networks import network
 import heapwright
 import keep_results as keep
 from heapwright._support.errors import HeapwrightError
-from heapwright_papers import PAGES, modem, pools, reproduce, sensor, summary
+from heapwright_papers import PAGES, likeness, modem, pools, readings, reproduce, sensor, summary
 from heapwright_papers import documents as papers_documents
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Document, Statement, documents, statements_of
@@ -99,8 +99,9 @@ def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_
     first, _, html = write_summary(tmp_path, ("p", "q"))
     text = appendix({"p": json.loads((tmp_path / "p.json").read_text())})
     assert "<option>does not hold</option>" in html.read_text() and "<script>" in html.read_text()
-    assert "| [p](p.md) | Title | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in (
-        first.read_text()
+    assert (
+        "| [p](p.md) | Title | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 | 0 |\n| all |  | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 | 0 |"
+        in (first.read_text())
     )
     assert (
         "| page | our traffic differs | the paper can be read in another way | our choice where the paper is silent |"
@@ -216,16 +217,35 @@ def test_the_first_page_leads_to_every_table_in_one_click(tmp_path: Path) -> Non
         (heading,) = (item for item in headings if anchor(item) == link)
         assert table.split()[-1] in heading
     assert index.count("| [Table") + index.count("| [Figure") == len(documents())
+    links = re.findall(r"\[(Table|Figure) (\w+)\]\(([\w-]+)-details.html#([\w-]+)\)", index)
+    assert len(links) == len(re.findall(r"\[(?:Table|Figure) \w+\]", index)) == 34, "none leads to a page as a whole"
+    for kind, number, page, link in links:
+        headings = json.loads((RESULTS / f"{page}.json").read_text())["headings"]
+        (heading,) = (item for item in headings if anchor(item) == link)
+        assert re.search(rf"{kind}s? (?:\w+(?:, | and ))*{number}\b", heading), (kind, number, heading)
 
 
-def test_the_leading_readings_are_those_under_which_most_holds() -> None:
-    """No other combination holds more where they were chosen."""
-    most = json.loads((RESULTS / "drr.json").read_text())["most"]
-    assert most["leading"] == most["most"]
+def test_the_leading_readings_are_the_likest_and_no_table_runs_against_the_papers() -> None:
+    """By the kept tables: over six the mean rank correlation is 0.67 of fragmentation and 0.5 of time, none below 0.
+
+    DRR and Easyport are judged by the same readings, which the other two applications choose each; URL by others, which
+    its times speak against, unless readings that Table 1 goes against are left out.
+    """
+    kept = {name: json.loads((RESULTS / f"{name}.json").read_text())["likeness"] for name in likeness.APPLICATIONS}
+    result = likeness.held_out(kept)
+    assert result["leads"], result["names"]
+    judge = likeness.Judge(kept)
+    for name in likeness.APPLICATIONS:
+        assert [reading.name for reading in readings.chosen_without(name)] == judge.best(name).names, name
+    assert readings.chosen_without("drr") == readings.chosen_without("easyport") == readings.leading()
+    for side in (result["chosen"], result["consistent"]):
+        assert side["fragmentation_rank"] >= 0.67 and side["time_rank"] >= 0.5 and side["least"] >= 0, side
+    assert result["apart"]["fragmentation_rank"] >= 0.58 and result["apart"]["time_rank"] >= 0.36, "the aim is missed"
 
 
-REACHED = {"modem": 0.72}
-"""Where the aim is missed: the paper's own words leave more than a fifth to any allocator."""
+REACHED = {"modem": 0.72, "drr": 0.75, "easyport": 0.68}
+"""Where the aim is missed: the paper's own words leave more than a fifth to any allocator, or readings are chosen by
+likeness, whatever holds."""
 
 
 @pytest.mark.parametrize("name", [*PAGES[:3], *PAGES[4:]])

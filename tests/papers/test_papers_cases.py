@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
 from networks import five_networks, network
 
+from heapwright._explore.default_space import Techniques
 from heapwright._recipes.pools import General, Quick
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
@@ -18,7 +18,7 @@ from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
 from heapwright._traffic.workloads.drr import drr as drr_workload
-from heapwright_papers import case_study, drr, easyport, held_out, mixes, readings, url
+from heapwright_papers import case_study, drr, easyport, held_out, likeness, mixes, readings, readings_page, url
 from heapwright_papers.answers import judged, rank_correlation
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
 from heapwright_papers.case_tables import arithmetic, names
@@ -26,6 +26,7 @@ from heapwright_papers.declared import Metrics, parts
 from heapwright_papers.documents import statements_of
 from heapwright_papers.easyport import Cloud
 from heapwright_papers.measuring import Instructions
+from heapwright_papers.own_space import FIRST_FIT, FITS, OwnSpace
 from heapwright_papers.page import Page
 from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import packet_tables
@@ -98,13 +99,14 @@ def test_reductions_are_computed_as_the_paper_computes_them(case: Case) -> None:
     assert number["fragmentation-up-to"] == pytest.approx(case.less_fragmentation[0], abs=0.5)
     assert number["fragmentation-by"] == pytest.approx(case.less_fragmentation[1], abs=1.0)
     assert number["time-up-to"] == pytest.approx(case.less_time[0], abs=1.0)
-    slip = case.name == "url"
-    assert number["time-by"] == pytest.approx(0.6 if slip else case.less_time[1], abs=1.2)
+    whole = case.name == "url"
+    assert number["time-by"] == pytest.approx(0.6 if whole else case.less_time[1], abs=1.2), "Table 5 has a slip"
     kinds = {key: verdict.kind for key, (_, verdict) in result.items()}
     assert {key for key, kind in kinds.items() if kind not in (Kind.HOLDS, Kind.FITTED)} == (
-        {"time-by"} if slip else set()
+        {"time-by", "time-up-to"} if whole else set()
     )
-    assert (Kind.FITTED in kinds.values()) == slip, "units of 4 in Windows CE were chosen for Table 5"
+    assert (Kind.FITTED in kinds.values()) == whole, "units of 4 in Windows CE were chosen for Table 5"
+    assert (Kind.NOT_COMPARABLE in kinds.values()) == whole, "the seconds of Table 5 contain the application"
 
 
 def test_what_is_slower_than_others_does_not_hold_and_says_by_how_much() -> None:
@@ -183,7 +185,8 @@ def test_a_sentence_has_its_words_and_two_or_three_readings_of_rows_of_its_own()
     sentences = readings.sentences()
     assert 1 <= len(sentences) <= 5
     for sentence in sentences:
-        assert sentence.words and sentence.where and sentence.open and 2 <= len(sentence.readings) <= 3
+        assert sentence.where and sentence.open and 2 <= len(sentence.readings) <= 4
+        assert all(reading.says and reading.words for reading in sentence.readings)
         assert sentence.leading in sentence.readings
         assert len({frozenset(reading.heaps) for reading in sentence.readings}) == 1, "all are about the same rows"
     assert sorted(row for item in sentences for row in item.leading.heaps) == sorted((*SYSTEMS, PROPOSED))
@@ -200,18 +203,18 @@ def test_every_reading_is_a_recipe_of_its_own_on_each_page(name: str) -> None:
         row: [recipe.canonical().hash for heap, recipe in heaps.items() if heap.startswith(f"{row}, ")]
         for row in SYSTEMS
     }
-    assert all(len(set(hashes)) == len(hashes) == 3 for hashes in of.values())
+    assert all(len(set(hashes)) == len(hashes) >= 3 for hashes in of.values())
     assert set(case_study.MUTANTS) < set(heaps)
 
 
 def test_a_reading_takes_the_place_of_the_one_of_its_sentence() -> None:
-    joint = readings.read_as("pool-fifo")
+    joint = readings.read_as("pool-lifo")
     changed = [(old.name, new.name) for old, new in zip(readings.leading(), joint, strict=True) if old != new]
-    assert changed == [("pool-lifo", "pool-fifo")]
+    assert changed == [("pool-fifo", "pool-lifo")]
     proposed = drr.CASE.read(joint)[PROPOSED]
-    assert isinstance(proposed.pools[-1], General) and proposed.pools[-1].order == "fifo"
+    assert isinstance(proposed.pools[-1], General) and proposed.pools[-1].order == "lifo"
     assert proposed.pools[0] == zoo.load("drr-proposed").pools[0]
-    with pytest.raises(HeapwrightError, match="sideways: no reading; valid: ce-documented, ce-hardly-splits, "):
+    with pytest.raises(HeapwrightError, match="sideways: no reading; valid: ce-documented, ce-every-cycle, "):
         readings.read_as("sideways")
 
 
@@ -238,7 +241,7 @@ def as_read(case: Case, mutant: str) -> list[Trial]:
     return trials
 
 
-BASE = {"TWO_LISTS": PROPOSED, "contest": None, "grid": Metrics(tried=1, space=1, less=(0, 0), both=0, best=None)}
+BASE = {"TWO_LISTS": PROPOSED, "contest": None, "grid": Metrics(tried=1, less=(0, 0), both=0, best=None)}
 
 
 def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_its_place() -> None:
@@ -247,13 +250,77 @@ def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_i
         page = Page("url", "t", "someone")
         add_readings(page, url.CASE, as_read(url.CASE, mutant), BASE, readings.leading())
         contests = [finding.verdict.kind for finding in page.findings if finding.statement.contest]
-        assert contests.count(Kind.FAILS) == 2, "the slip of the paper, on both kinds of traffic"
-        assert contests.count(Kind.HOLDS) + contests.count(Kind.FITTED) == 8
-        assert {reading["reading"] for reading in page.readings} == set(readings.alternatives())
+        assert contests.count(Kind.NOT_COMPARABLE) == 6, "three claims about its seconds, on both kinds of traffic"
+        assert contests.count(Kind.FITTED) == len(contests) - 6 == 4
+        assert page.readings == page.at_least == [], "none is decided"
         assert set(page.mutants["flipped"]) == set(case_study.MUTANTS)
         flips[mutant] = set(page.mutants["flipped"].values())
         assert page.mutants["holds"] == contests.count(Kind.HOLDS)
-    assert flips == {PROPOSED: {0}, "uClinux": {2}}, "uClinux is the fastest here, but no others are faster than it"
+    assert flips == {PROPOSED: {0}, "uClinux": {0}}, "what is fitted or not comparable is no contest that holds"
+
+
+def test_a_contest_that_was_not_tested_stands_in_no_denominator() -> None:
+    """Of twelve contests of Easyport on two kinds of traffic six are about time, which needs tools."""
+    counts = []
+    for timed in (True, False):
+        trials = as_read(easyport.CASE, "uClinux")
+        if not timed:
+            trials = [
+                Trial(item.on, [Run(run.name, run.trace, run.metrics, {}) for run in item.runs]) for item in trials
+            ]
+        heaps = case_study.read_as(readings.leading())
+        seen = {**names(easyport.CASE, *(trial.under(heaps) for trial in trials)), **BASE}
+        counts.append(readings_page._counts(readings_page._judged("easyport", seen, contests=True)))
+    assert counts == [(12, 0, 12), (6, 0, 6)]
+
+
+# ---- likeness --------------------------------------------------------------------------------------------------------
+
+
+def values_of_papers(of: Case, **other: list[float]) -> dict[str, list[float]]:
+    """The paper's own numbers under every reading, but for those of some."""
+    rows = {heap: heap.partition(",")[0] for heap in case_study.as_read()}
+    return {heap: other.get(heap, [of.rows[row][at][0] for at in (0, 1)]) for heap, row in rows.items()}
+
+
+def test_the_papers_own_table_is_like_itself() -> None:
+    heaps = case_study.read_as(readings.leading())
+    for name, (_, case) in CASES.items():
+        found = likeness.likeness(case, heaps, values_of_papers(case))
+        assert found is not None
+        assert found[:3] == pytest.approx((1, 1, 0)), name
+        assert found.time_ratio == (None if name == "url" else pytest.approx(0)), "its seconds contain the application"
+
+
+def test_ratios_are_of_memory_and_of_time_over_the_proposed_ones() -> None:
+    values = values_of_papers(easyport.CASE)
+    heaps = case_study.read_as(readings.leading())
+    wasted, time = values[heaps["Linux"]]
+    values[heaps["Linux"]] = [2 * (100 + wasted) - 100, 3 * time]
+    found = likeness.likeness(easyport.CASE, heaps, values)
+    assert found is not None and found.time_ratio is not None
+    assert found.memory_ratio == pytest.approx(np.log(2) / 6)
+    assert found.time_ratio == pytest.approx(np.log(3) / 5), "the proposed one is its own measure"
+    assert found.fragmentation_rank < 1 and found.time_rank < 1
+
+
+def test_the_likest_readings_are_chosen_without_the_application_that_judges_them() -> None:
+    """URL alone is likest with the paper's numbers under another reading: it is chosen for all but URL itself."""
+    other = case_study.read_name("Windows XP", readings.sentences()[1].named("xp-neither"))
+    odd = {key: [900.0, 0.1] for key in values_of_papers(url.CASE) if key.startswith("Windows XP, ") and key != other}
+    tables = {
+        "drr": {"mix": values_of_papers(drr.CASE)},
+        "easyport": {"mix": values_of_papers(easyport.CASE)},
+        "url": {"mix": values_of_papers(url.CASE, **odd)},
+    }
+    judge = likeness.Judge(tables)
+    assert "xp-neither" in judge.best().names and "xp-neither" in judge.best("drr").names
+    assert "xp-neither" not in judge.best("url").names, "of readings that are alike the first is taken"
+    result = likeness.held_out(tables)
+    (row,) = (row for row in result["rows"] if row["page"] == "url")
+    assert row["all"].fragmentation_rank == pytest.approx(1) and row["without"].fragmentation_rank < 0.9
+    assert result["chosen"]["fragmentation_rank"] == pytest.approx(1) and result["apart"]["fragmentation_rank"] < 0.97
+    assert [item["weight"] for item in result["weights"]] == list(likeness.WEIGHTS)
 
 
 def test_a_page_that_is_read_in_another_way_tells_how_and_judges_no_others() -> None:
@@ -386,40 +453,51 @@ def test_without_packets_or_networks_left_nothing_is_held_out() -> None:
 
 def test_uses_of_the_four_techniques_that_take_less_of_both_are_told() -> None:
     answer = statements_of("easyport")["easyport-balanced"].answers[0]
-    seen = {"MIX": case_study.MIX, "grid": Metrics(tried=1000, space=9000, less=(5, 6), both=0, best=None)}
+    seen = {"MIX": case_study.MIX, "grid": Metrics(tried=1000, less=(5, 6), both=0, best=None)}
     ((here, verdict, on),) = judged(answer, seen)
     assert here.startswith("of 1,000 uses") and (verdict, on) == (HOLDS, case_study.MIX)
-    seen["grid"] = Metrics(tried=1000, space=9000, less=(5, 6), both=2, best=("two lists", (0.9, 0.8)))
+    seen["grid"] = Metrics(tried=1000, less=(5, 6), both=2, best=("two lists", (0.9, 0.8)))
     ((_, verdict, _),) = judged(answer, seen)
     assert verdict.kind is Kind.FAILS and "two lists, with 90 % of its memory and 80 % of its acc" in verdict.why
 
 
-def test_uses_are_counted_that_serve_every_request_on_all_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    traces = {"some": some_trace(40), "other": some_trace(60)}
-    base = {name: dict(replay(trace, zoo.load("url-proposed"))) for name, trace in traces.items()}
+def own_space(levels: list[tuple[int, int, int, int]], costs: list[list[tuple[float, float]]]) -> OwnSpace:
+    """One with these levels of freelists, fit, splitting and coalescing, and costs by trace; the proposed costs 100."""
+    uses_of = [Techniques(*item) for item in levels]
+    recipes = [zoo.load("tlsf")] * len(levels)
+    own = np.full((len(costs), 2), 100.0)
+    return OwnSpace([f"trace {at}" for at in range(len(costs))], recipes, uses_of, np.array(costs), own)
 
-    def times(memory: float, accesses: float, refused: str = "") -> dict[str, dict[str, float]]:
-        """Of the proposed one's costs; requests are refused on a trace."""
-        return {
-            name: {
-                "footprint_bytes": memory * float(item["footprint_bytes"] or 0),
-                "accesses": accesses * float(item["accesses"] or 0),
-                "failed": float(name == refused),
-            }
-            for name, item in base.items()
-        }
 
-    tried = {"both": times(0.5, 0.8), "fast": times(2, 0.5), "small": times(0.9, 1), "none": times(0.1, 0.1, "other")}
-    study = SimpleNamespace(
-        combined=SimpleNamespace(ids=list(tried)),
-        per_trace=lambda ids: {id: tried[id] for id in ids},
-        recipe=lambda id: zoo.load("tlsf" if id == "both" else "kingsley"),
-    )
-    monkeypatch.setattr(held_out, "explored", lambda *_, **how: nullcontext(study))
-    result = held_out.on_grid("url-proposed", traces)
-    assert (result.tried, result.less, result.both) == (3, (2, 2), 1) and result.space > 1000
-    assert result.best is not None and result.best[0] == zoo.load("tlsf").summary(4)
-    assert result.best[1] == pytest.approx((0.5, 0.8))
+def test_uses_are_counted_that_serve_every_request_on_all_traces() -> None:
+    refused = (float("inf"), float("inf"))
+    costs = [[(50.0, 80.0), (200.0, 50.0), (90.0, 100.0), (10.0, 10.0)] for _ in range(2)]
+    costs[1][3] = refused
+    result = own_space([(0, 4, 0, 0)] * 4, costs).against_proposed
+    assert (result.tried, result.less, result.both) == (3, (2, 2), 1)
+    assert result.best == (zoo.load("tlsf").summary(4), pytest.approx((0.5, 0.8)))
+
+
+def test_shares_are_of_the_front_of_each_trace_and_of_all_that_are_tried() -> None:
+    """On the first trace two of four are on the front, one with first fit; on the second one without."""
+    levels = [(2, FIRST_FIT, 0, 0), (0, 9, 9, 9), (0, 9, 0, 9), (1, FIRST_FIT, 9, 0)]
+    costs = [[(1.0, 9.0), (9.0, 1.0), (9.0, 9.0), (10.0, 9.0)], [(5.0, 5.0), (1.0, 1.0), (2.0, 2.0), (3.0, 300.0)]]
+    of = own_space(levels, costs)
+    assert of.fronts == {"trace 0": [0, 1], "trace 1": [1]}
+    assert of.shares("first fit") == [0.5, 0.0] and of.share_tried("first fit") == 0.5
+    assert of.shares("two or three freelists") == [0.5, 0.0] and of.share_tried("full splitting") == 0.5
+    assert of.proposed_on_front == [False, False]
+    assert own_space(levels, [[(200.0, 1.0)] * 4]).proposed_on_front == [True]
+
+
+def test_the_papers_own_space_has_one_list_first_and_best_fit_and_ten_levels_of_the_others() -> None:
+    of = OwnSpace.of("url-proposed", {"some": some_trace(40)})
+    assert {item.split for item in of.levels} == {item.coalesce for item in of.levels} == set(range(10))
+    assert {item.fit for item in of.levels} == set(FITS) and FITS[0] == FIRST_FIT and len(FITS) == 5
+    generals = [recipe.pools[-1] for recipe in of.recipes]
+    assert all(isinstance(pool, General) and pool.bins == "none" and pool.free_list != "tree" for pool in generals)
+    own = [float(replay(some_trace(40), zoo.load("url-proposed"))[key] or 0) for key in ("footprint_bytes", "accesses")]
+    assert of.proposed.tolist() == [own]
 
 
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from networks import network
 
+from heapwright import default_energy_table
 from heapwright._explore.special_pools import SPECIAL_POOLS
 from heapwright._replay.replay import replay
 from heapwright._traces.trace import Trace
@@ -37,6 +39,23 @@ def test_the_rule_gives_the_papers_seven_pools_for_its_mix() -> None:
         "header": 0,
         "find": "first-fit",
     }
+
+
+@pytest.mark.parametrize(
+    ("size", "accesses"), [(40, 1), (1500, 2), (10, 3), (64, 3), (65, 4), (1000, 7), (1024, 7), (1025, 8), (1499, 8)]
+)
+def test_a_pool_is_found_in_eight_accesses_at_worst(size: int, accesses: int) -> None:
+    """Both special pools by exact fit, then 64 to 1024 bytes by first fit, and the special one that holds it last."""
+    assert wifi.finding(wifi.pools_of(wifi.paper_mix()), np.array([size], np.uint32)) == accesses
+    assert wifi.finding(wifi.allocators(wifi.paper_mix())[wifi.LEA], np.array([size], np.uint32)) == 0
+
+
+def test_finding_the_pool_counts_as_accesses_and_as_energy() -> None:
+    trace = Trace.from_columns(op=[0, 0, 3, 3], id=[0, 1, 0, 1], size=[40, 1200, 0, 0])
+    pools = wifi.pools_of(wifi.paper_mix())
+    (found,), bare = wifi.run(pools, [trace], 0), replay(trace, pools)
+    assert found.search == 1 + 8 and found.accesses == int(bare["accesses"] or 0) + 9
+    assert found.energy == pytest.approx(default_energy_table().energy_nj(found.reads, found.writes, found.allocated))
 
 
 def test_the_walk_looks_at_every_used_block_once_and_free_lists_at_none() -> None:
@@ -91,7 +110,8 @@ def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: 
     assert mix["wifi-fragmentation"].verdict.kind is Kind.HOLDS, "8.05 % follows from the mix that two totals fix"
     assert mix["wifi-footprint"].verdict.kind is Kind.HOLDS
     assert mix["wifi-requested"].verdict.kind is Kind.FITTED, "one of the two totals"
-    assert mix["wifi-energy"].here == "14,810 nJ"
+    assert mix["wifi-energy"].here == "15,050 nJ", "with the accesses that find the pool"
+    assert mix["wifi-mechanisms"].verdict.kind is mix["wifi-128-pools"].verdict.kind is Kind.FAILS, "by its own walk"
 
 
 def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:

@@ -45,9 +45,9 @@ def tree_folder(platform: str, reference: str) -> Path:
 
 
 def port_digest(platform: str) -> str:
-    """The digest of a port's files, without its page and its test."""
+    """The digest of a port's files, without its page, its test and what only the linker of a whole image reads."""
     files = platform_files(hw.platforms(platform), "app")
-    parts = [f"{name}\n{files[name]}" for name in sorted(files) if not name.endswith(("_README.md", "_test.c"))]
+    parts = [f"{name}\n{files[name]}" for name in sorted(files) if not name.endswith(("_README.md", "_test.c", ".lf"))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

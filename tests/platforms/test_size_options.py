@@ -99,6 +99,11 @@ def test_a_log_or_an_allocator_of_one_system_names_it() -> None:
     assert system("all-round", "esp-idf") == "esp-idf"
     assert system("tlsf") is None, "LVGL has Conte's, as others do"
     assert system("espressif-tlsf") == system("espressif-tlsf-large") == "esp-idf"
+    assert system("lvgl-tlsf") == "lvgl"
+    assert system("mbedtls-buffer") == "mbedtls"
+    assert system("nuttx-mm") == "nuttx"
+    assert system("rt-thread-small-mem") == system("rt-thread-memheap") == "rt-thread"
+    assert system("esp8266-umm") == "esp8266"
     assert system("all-round") is None
 
 
@@ -117,6 +122,8 @@ def test_a_log_or_an_allocator_of_one_system_names_it() -> None:
         ("newlib", "newlib-nano", "_Min_Heap_Size = "),
         ("picolibc", "tlsf", "-DAPP_ARENA_BYTES="),
         ("esp-idf", "espressif-tlsf", "heap_caps_get_free_size() has to be "),
+        ("rt-thread", "rt-thread-small-mem", "HEAP_END - HEAP_BEGIN has to be "),
+        ("esp8266", "esp8266-umm", "ESP.getFreeHeap() has to be "),
     ],
 )
 def test_sizes_are_printed_under_the_options_that_people_set(platform: str, heap: str, expected: str) -> None:

@@ -151,6 +151,95 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc g 113    |0:916:f|916:116:.|1032:268:d|1300:1028:e|2328:120:g|2448:552:.|
         malloc h 112    |0:916:f|916:116:h|1032:268:d|1300:1028:e|2328:120:g|2448:552:.|
     """),
+    # the list of 64 to 127 bytes has the smaller hole first; d grows into the hole ahead, the smaller one, then
+    # into the one behind; a free chunk behind gets 8 bytes of b
+    "nuttx-mm": (404, """
+        malloc a 100    |0:104:a|104:296:.|
+        malloc b 4      |0:104:a|104:16:b|120:280:.|
+        malloc c 70     |0:104:a|104:16:b|120:80:c|200:200:.|
+        malloc d 28     |0:104:a|104:16:b|120:80:c|200:32:d|232:168:.|
+        free a          |0:104:.|104:16:b|120:80:c|200:32:d|232:168:.|
+        free c          |0:104:.|104:16:b|120:80:.|200:32:d|232:168:.|
+        malloc e 65     |0:104:.|104:16:b|120:80:e|200:32:d|232:168:.|
+        realloc e 28    |0:104:.|104:16:b|120:32:e|152:48:.|200:32:d|232:168:.|
+        realloc d 36    |0:104:.|104:16:b|120:32:e|152:40:.|192:40:d|232:168:.|
+        realloc d 76    |0:104:.|104:16:b|120:32:e|152:80:d|232:168:.|
+        realloc d 84    |0:104:.|104:16:b|120:32:e|152:88:d|240:160:.|
+        realloc d 76    |0:104:.|104:16:b|120:32:e|152:80:d|232:168:.|
+        realloc b 100   |0:16:.|16:104:b|120:32:e|152:80:d|232:168:.|
+        realloc b 112   |0:120:b|120:32:e|152:80:d|232:168:.|
+        realloc b 100   |0:104:b|104:16:.|120:32:e|152:80:d|232:168:.|
+        realloc b 96    |0:104:b|104:16:.|120:32:e|152:80:d|232:168:.|
+        realloc b 92    |0:96:b|96:24:.|120:32:e|152:80:d|232:168:.|
+    """),
+    # as lwip-mem with 16 in front; g, whose block stays whole, moves where it could give back 24 bytes; a moves, too
+    "rt-thread-small-mem": (416, """
+        malloc a 10     |0:32:a|32:368:.|
+        malloc b 40     |0:32:a|32:56:b|88:312:.|
+        malloc c 1      |0:32:a|32:56:b|88:32:c|120:280:.|
+        free b          |0:32:a|32:56:.|88:32:c|120:280:.|
+        malloc g 16     |0:32:a|32:56:g|88:32:c|120:280:.|
+        realloc g 15    |0:32:a|32:56:.|88:32:c|120:32:g|152:248:.|
+        realloc a 16    |0:32:a|32:56:.|88:32:c|120:32:g|152:248:.|
+        realloc g 80    |0:32:a|32:56:.|88:32:c|120:32:.|152:96:g|248:152:.|
+        free c          |0:32:a|32:120:.|152:96:g|248:152:.|
+        realloc g 40    |0:32:a|32:120:.|152:56:g|208:192:.|
+        realloc g 16    |0:32:a|32:32:g|64:336:.|
+        realloc a 8     |0:32:.|32:32:g|64:32:a|96:304:.|
+    """),
+    # 24 of header; a rest and what is freed come first, so g comes from where d was; the block of b keeps the last
+    # place; a realloc leaves more than 40 bytes, or all that f has
+    "rt-thread-memheap": (416, """
+        malloc a 60     |0:88:a|88:312:.|
+        malloc b 16     |0:88:a|88:40:b|128:272:.|
+        malloc c 60     |0:88:a|88:40:b|128:88:c|216:184:.|
+        malloc d 1      |0:88:a|88:40:b|128:88:c|216:40:d|256:144:.|
+        free a          |0:88:.|88:40:b|128:88:c|216:40:d|256:144:.|
+        free c          |0:88:.|88:40:b|128:88:.|216:40:d|256:144:.|
+        malloc e 30     |0:88:.|88:40:b|128:88:e|216:40:d|256:144:.|
+        malloc f 16     |0:40:f|40:48:.|88:40:b|128:88:e|216:40:d|256:144:.|
+        free d          |0:40:f|40:48:.|88:40:b|128:88:e|216:184:.|
+        malloc g 16     |0:40:f|40:48:.|88:40:b|128:88:e|216:40:g|256:144:.|
+        free e          |0:40:f|40:48:.|88:40:b|128:88:.|216:40:g|256:144:.|
+        free b          |0:40:f|40:176:.|216:40:g|256:144:.|
+        malloc h 16     |0:40:f|40:176:.|216:40:g|256:40:h|296:104:.|
+        realloc f 56    |0:80:f|80:136:.|216:40:g|256:40:h|296:104:.|
+        realloc f 16    |0:80:f|80:136:.|216:40:g|256:40:h|296:104:.|
+        realloc f 64    |0:88:f|88:128:.|216:40:g|256:40:h|296:104:.|
+        realloc f 16    |0:40:f|40:176:.|216:40:g|256:40:h|296:104:.|
+    """),
+    # 32 of header; the block of d takes the last place, that of the one behind it, and later that of b
+    "mbedtls-buffer": (416, """
+        malloc a 60     |0:92:a|92:308:.|
+        malloc b 4      |0:92:a|92:36:b|128:272:.|
+        malloc c 60     |0:92:a|92:36:b|128:92:c|220:180:.|
+        malloc d 4      |0:92:a|92:36:b|128:92:c|220:36:d|256:144:.|
+        free a          |0:92:.|92:36:b|128:92:c|220:36:d|256:144:.|
+        free c          |0:92:.|92:36:b|128:92:.|220:36:d|256:144:.|
+        free d          |0:92:.|92:36:b|128:272:.|
+        malloc e 24     |0:56:e|56:36:.|92:36:b|128:272:.|
+        malloc f 1      |0:56:e|56:36:f|92:36:b|128:272:.|
+        free e          |0:56:.|56:36:f|92:36:b|128:272:.|
+        free b          |0:56:.|56:36:f|92:308:.|
+        malloc g 24     |0:56:g|56:36:f|92:308:.|
+        free g          |0:56:.|56:36:f|92:308:.|
+        free f          |0:400:.|
+    """),
+    # as umm-malloc, but c moves down where it stays as large, and d where it shrinks
+    "esp8266-umm": (204, """
+        malloc a 4      |0:8:a|8:192:.|
+        malloc b 30     |0:8:a|8:40:b|48:152:.|
+        malloc c 5      |0:8:a|8:40:b|48:16:c|64:136:.|
+        malloc d 36     |0:8:a|8:40:b|48:16:c|64:40:d|104:96:.|
+        malloc e 4      |0:8:a|8:40:b|48:16:c|64:40:d|104:8:e|112:88:.|
+        free b          |0:8:a|8:40:.|48:16:c|64:40:d|104:8:e|112:88:.|
+        realloc c 5     |0:8:a|8:16:c|24:40:.|64:40:d|104:8:e|112:88:.|
+        realloc d 20    |0:8:a|8:16:c|24:24:d|48:56:.|104:8:e|112:88:.|
+        realloc e 60    |0:8:a|8:16:c|24:24:d|48:64:e|112:88:.|
+        realloc e 100   |0:8:a|8:16:c|24:24:d|48:104:e|152:48:.|
+        free d          |0:8:a|8:16:c|24:24:.|48:104:e|152:48:.|
+        realloc e 164   |0:8:a|8:16:c|24:168:e|192:8:.|
+    """),
     # powers of two with 16 bytes in front; rests are multiples of 32
     "half-fit": (2064, """
         malloc a 1      |0:32:a|32:2016:.|
@@ -424,6 +513,7 @@ TABLES: dict[str, tuple[int, str]] = {
     """),
 }  # fmt: skip
 """Name -> room in bytes, calls and blocks."""
+TABLES["lvgl-tlsf"] = TABLES["tlsf"]
 
 
 def test_every_allocator_has_a_table() -> None:

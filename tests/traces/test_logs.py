@@ -122,7 +122,7 @@ def test_every_format_has_a_log_here() -> None:
 def test_the_format_is_found_and_the_calls_are_those_of_the_log(name: str, tmp_path: Path) -> None:
     trace = imported(tmp_path, LOGS[name])
     assert trace.metadata["recorder"] == name
-    assert trace.metadata.get("allocator") == ("espressif-tlsf" if name == "esp-idf" else None)
+    assert trace.metadata.get("allocator") == {"esp-idf": "espressif-tlsf", "nuttx": "nuttx-mm"}.get(name)
     assert calls(trace) == EXPECTED[name]
 
 

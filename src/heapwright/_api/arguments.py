@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from heapwright._replay.metrics import DEFAULT_OBJECTIVES, ON_RECORDING, Value
 from heapwright._studies import Candidate
 from heapwright._support import notebook
-from heapwright._support.errors import HeapwrightError
+from heapwright._support.errors import HeapwrightError, ParameterError
 
 if TYPE_CHECKING:
     from heapwright._heaps.foreign.adapter import WordSize
     from heapwright._heaps.heaps import Heap
+    from heapwright._platforms.catalogue import Platform
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
     from heapwright._traces.trace import Trace
@@ -165,3 +166,15 @@ def number(value: Value) -> str:
     if value is None:
         return "unknown"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def check_generated(behind: str | None, into: Platform | None, inline: bool, traces: bool, memp: bool) -> None:
+    """Raise ParameterError for arguments of `generate` that exclude each other."""
+    if behind is not None and (into is not None or traces):
+        raise ParameterError(
+            f"pools in front of {behind} are generated alone: leave platforms and evidence out", parameter="behind"
+        )
+    if memp and (into is None or into.name != "lwip"):
+        raise ParameterError("lwIP's pools are for the platform lwip", parameter="memp")
+    if inline and into is not None:
+        raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")

@@ -173,9 +173,18 @@ def extend_study(
     to keep as the command line that asked for it. Raises HeapwrightError.
     """
     from heapwright._explore.extend import extend
+    from heapwright._platforms.catalogue import platform
 
     read = [trace_of(item, repair) for item in listed(traces)]
-    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, command=command, progress=progress)
+    extend(
+        Path(study),
+        read,
+        given=[Path(path) for path in moved],
+        jobs=jobs,
+        command=command,
+        progress=progress,
+        platform_of=platform,
+    )
     return open_study(study)
 
 
@@ -203,6 +212,7 @@ def explore(
     *,
     space: Space | WideSpace | PathLike | None = None,
     align: int | None = None,
+    platform: str | None = None,
     objectives: Objectives = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
@@ -235,7 +245,11 @@ def explore(
         traces: one or several, with different names.
         output: the study file.
         space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
-        align: alignment of payloads in bytes; None is what the space says, or 8. `Trace.notes` says what suits a trace.
+        align: alignment of payloads in bytes; None is what the space says, or the platform, or 8. `Trace.notes` says
+            what suits a trace.
+        platform: one of `platforms()`: every recipe is explored as `generate` writes it there, with the platform's
+            alignment and counters, and without resizing in place if it has no realloc. Recipes that it cannot use are
+            left out. A lock is not counted in accesses; `measure` counts its instructions.
         objectives: metric keys, as "a,b" or a list, or what is worked out of metrics: "accesses / calls", or a
             function of a dictionary of them.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
@@ -285,7 +299,7 @@ def explore(
         energy_table=energies_of(energy_table),
     )
     read, apart = ([trace_of(item, repair) for item in listed(given)] for given in (traces, held_out))
-    made = space_for(read, space, align)
+    made = space_for(read, space, align, platform)
     done = explore_with(options, read, made, output, held_out=apart, warm=listed(warm), progress=progress)
     return open_study(done.study)
 
@@ -360,17 +374,25 @@ def suggest(
 
 
 def space_for(
-    traces: Sequence[Trace], space: Space | WideSpace | PathLike | None = None, align: int | None = None
+    traces: Sequence[Trace],
+    space: Space | WideSpace | PathLike | None = None,
+    align: int | None = None,
+    platform: str | None = None,
 ) -> Space | WideSpace:
     """The space that `explore` tries on these traces; see there."""
     from heapwright._explore.space import Space, WideSpace
+    from heapwright._platforms.catalogue import platform as find_platform
 
+    into = None if platform is None else find_platform(platform)
     if space is None:
-        return Space.default(traces) if align is None else Space.default(traces, align)
+        return Space.default(traces, align, platform=into)
     if not isinstance(space, Space | WideSpace):
-        return Space.load(Path(space), traces, align)
+        return Space.load(Path(space), traces, align, platform=into)
     if align not in (None, space.align):
         raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
+    own = None if space.platform is None else space.platform.name
+    if platform not in (None, own):
+        raise HeapwrightError(f"{platform}: the space is for {own or 'none'}; give it there", parameter="platform")
     return space
 
 

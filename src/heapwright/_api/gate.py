@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line_errors, trace_of
+from heapwright._api.field import check_field
 from heapwright._api.heaps import Fit, fit, replay
 from heapwright._studies.gate import ARENAS, LEAKS, Checked, Rule, judged
 from heapwright._support.errors import HeapwrightError, ParameterError
@@ -20,10 +21,11 @@ from heapwright._traces.trace import Trace
 
 @one_line_errors
 def check(
-    traces: AnyTrace | Sequence[AnyTrace],
-    heaps: AnyHeap | Sequence[AnyHeap],
+    traces: AnyTrace | Sequence[AnyTrace] = (),
+    heaps: AnyHeap | Sequence[AnyHeap] = (),
     fail_if: str | Sequence[str] = (),
     *,
+    field: PathLike | Sequence[PathLike] = (),
     budget: int | None = None,
     baseline: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
@@ -40,13 +42,17 @@ def check(
         heaps: one or several, that have arenas.
         fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric, one of
             `heapwright._studies.gate.ARENAS`, or "leaks", the number of sizes and call sites that leak.
+        field: files with blocks that devices sent (`PREFIX_field` in generated heaps), raw or as hexadecimal digits in
+            a log. The blocks are checked instead of the traces, against the recording that the heap was tailored to:
+            the traces, if there are any, else what the block or the heap's study knows. A heap that is too small fails.
         budget: bytes; the same as "reserve_bytes > BUDGET".
         baseline: traces of a version that is known, or files that `write_checked` wrote of it; one for one trace, else
             by their names.
         held_out, growth, seed, repair: as for `fit`.
         junit, sarif: files to write, for build servers (`heapwright._report.gate_files`).
 
-    Returns one `Checked` for each trace and heap, trace by trace. Raises HeapwrightError for input that cannot be used.
+    Returns one `Checked` for each trace and heap, trace by trace, or for each block. Raises HeapwrightError for input
+    that cannot be used.
     """
     rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
@@ -55,6 +61,10 @@ def check(
     read = [trace_of(item, repair) for item in listed(traces)]
     requested = listed(heaps)
     known = _baselines(listed(baseline), requested, given)
+    if blocks := listed(field):
+        return _written(check_field(blocks, requested, read, rules), junit, sarif)
+    if not read:
+        raise ParameterError("no trace and no block of a device to check", parameter="traces")
     checked = []
     for trace in read:
         holders = profile(trace)["at_peak"]
@@ -63,6 +73,11 @@ def check(
             result = fit(trace, heap, **given)
             values = _values(trace, heap, result)
             checked.append(judged(trace.name, _name(heap), values, holders, rules, before, result.leaks))
+    return _written(checked, junit, sarif)
+
+
+def _written(checked: list[Checked], junit: PathLike | None, sarif: PathLike | None) -> list[Checked]:
+    """Write the files for build servers; returns what was checked."""
     if junit is not None or sarif is not None:
         from heapwright._report import gate_files
 

@@ -13,6 +13,7 @@ from heapwright._api.arguments import (
     AnyTrace,
     Member,
     PathLike,
+    check_generated,
     label_of,
     listed,
     one_line_errors,
@@ -77,6 +78,7 @@ def generate(
     package: bool = False,
     behind: str | None = None,
     inline: bool = False,
+    field: bool = False,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
@@ -95,7 +97,7 @@ def generate(
         heap: a recipe, or its name.
         output: the folder.
         prefix: what every name in the C begins with.
-        platform: None for the heap alone.
+        platform: None is that for which the heap's study was made, if any; "none" is the heap alone.
         watched: also write PREFIX_heap_watched.c, to be compiled in place of PREFIX_heap.c where AddressSanitizer or
             Valgrind are to see what is handed out.
         package: also write what makes the folder a library of CMake and PlatformIO, a component of ESP-IDF and a module
@@ -104,6 +106,7 @@ def generate(
             recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
         inline: also write PREFIX_heap_inline.h, whose macros choose the lists of constant sizes when they are compiled.
             Not for a platform.
+        field: set the recipe's `counters` to "classes", so that PREFIX_field() has the most blocks of each size.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then documents it: the arena to
             reserve, the worst-case calls on the target, which misuse it detects, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
@@ -120,24 +123,23 @@ def generate(
     from heapwright._generate.emit import Banner, Extras
     from heapwright._generate.emit import generate as write
     from heapwright._measure.boards.levels import cost_of_checks
-    from heapwright._platforms.catalogue import platform as find_platform
-    from heapwright._platforms.files import generate_for, raised, recipe_for
+    from heapwright._platforms.files import generate_for, raised
     from heapwright._recipes.policy import require_one_memory
     from heapwright._support.writing import write_text
 
     traces, others = ([trace_of(item, repair) for item in listed(given)] for given in (evidence, held_out))
-    _check_generated(behind, platform, inline, bool(traces), bool(memp))
     with _to_ship(heap) as result:
-        recipe = result.recipe
+        recipe = result.recipe.model_copy(update={"counters": "classes"}) if field else result.recipe
+        into = _into(platform, result, behind, inline, notes)
+        check_generated(behind, into, inline, bool(traces), bool(memp))
         if traces:
             require_one_memory(recipe)
-        if platform is None:
-            about, extras = Banner(*result.shipped(recipe), cost_of_checks(recipe)), Extras(package, inline)
+        if into is None:
+            about, extras = Banner(*result.shipped(recipe, traces), cost_of_checks(recipe)), Extras(package, inline)
             files = write(recipe, Path(output), prefix, about, watched, behind, extras)
         else:
-            into = find_platform(platform)
-            given = recipe_for(into, recipe)
-            about = Banner(*result.shipped(given), cost_of_checks(given))
+            given = into.adapted(recipe)
+            about = Banner(*result.shipped(given, traces), cost_of_checks(given))
             files = generate_for(into, recipe, Path(output), prefix, about, watched, package)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
@@ -154,16 +156,15 @@ def generate(
     return files
 
 
-def _check_generated(behind: str | None, platform: str | None, inline: bool, traces: bool, memp: bool) -> None:
-    """Raise ParameterError for arguments of `generate` that exclude each other."""
-    if behind is not None and (platform is not None or traces):
-        raise ParameterError(
-            f"pools in front of {behind} are generated alone: leave platforms and evidence out", parameter="behind"
-        )
-    if memp and platform != "lwip":
-        raise ParameterError("lwIP's pools are for the platform lwip", parameter="memp")
-    if inline and platform is not None:
-        raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")
+def _into(
+    platform: str | None, heap: ShippingOptions, behind: str | None, inline: bool, notes: Callable[[str], None]
+) -> Platform | None:
+    """The platform to generate a heap for: the one asked for, or the one of its study."""
+    name = platform
+    if platform is None and heap.study is not None and heap.study.platform and behind is None and not inline:
+        name = heap.study.platform
+        notes(f"written for {name}, for which it was explored; platform none leaves that out")
+    return None if name in (None, "none") else platforms(name)
 
 
 @contextmanager
@@ -293,7 +294,6 @@ def attack(
         `beside`: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         output: a picture to draw, a file that ends in .svg or .html; None for none.
-
         cpu: the emulated processor that runs it, as of `measure`; None for this machine.
         compiler: for that processor, "gcc" or "zig"; None for the first that is installed.
         exploits: try twelve published exploitation techniques instead, with pointers of `word_size` bits, or of 32 and
@@ -438,7 +438,7 @@ def _in_kernel(heap: AnyHeap | BoardHeap, kernel: Kernel) -> BoardHeap:
     from heapwright._measure.boards.image import BoardHeap
     from heapwright._measure.boards.kernel import PLATFORM
     from heapwright._platforms.catalogue import platform
-    from heapwright._platforms.files import firmware_files, recipe_for
+    from heapwright._platforms.files import firmware_files
 
     if isinstance(heap, str) and (own := kernel.own_heap(heap)):
         return own
@@ -449,7 +449,7 @@ def _in_kernel(heap: AnyHeap | BoardHeap, kernel: Kernel) -> BoardHeap:
     if given is None:
         raise HeapwrightError(f"{name}: goes into no kernel; a recipe does, and lib:freertos-heap4")
     into = platform(PLATFORM)
-    recipe = recipe_for(into, given)
+    recipe = into.adapted(given)
     return BoardHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
 
 

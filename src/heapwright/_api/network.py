@@ -55,7 +55,7 @@ class Network:
         study: the study; `hw.open_study` opens it.
         decision: the heap, its reserve, the evidence and alternatives.
         proofs: of the reserve, one for each bound on what is live.
-        energy: nJ a packet, by the process of the memory.
+        energy: nJ a block for the allocator's own accesses, by the process of the memory.
         heap: the C files.
         page: the report.
         steps: all steps with their commands.
@@ -78,8 +78,8 @@ class Network:
         return self.decision.reserve_bytes
 
     def sentences(self) -> list[str]:
-        """The answer in words: the heap and its reserve, the proofs, energy, and what bounds the queues."""
-        return self.steps[-3].sentences if len(self.steps) >= 3 else []
+        """The answer in words: the heap and its reserve, the proofs, and energy."""
+        return _answer(self.decision, self.proofs, self.energy)
 
 
 @one_line_errors
@@ -103,7 +103,7 @@ def network(
 
     Args:
         captures: pcap, pcapng, tsh, CSV files or packet tables; several are networks that one heap has to suit.
-        output: the folder of all files.
+        output: the folder of all files. The same call goes on where an earlier one stopped.
         queue: "fifo", "drr" (deficit round robin), "priority", "fixed" (drops what is beyond its length), or a Python
             file with a class Queue (docs/workloads.md).
         ring: most packets in the queue, as descriptors of a driver's ring; then the reserve is proved for any order.
@@ -270,15 +270,13 @@ def _answered(
         budget = SECONDS
     path, heap, page = folder / "study.duckdb", folder / "heap", folder / "report.html"
     limit = ["--budget", f"{budget:g}s"] if budget is not None else []
-    path.unlink(missing_ok=True)
     study = explore(read, path, objectives=NETWORK_OBJECTIVES, budget=budget, progress=progress)
     decision = decide(study)
     pick = study.pick()
     proofs = proofs_of(study, pick.id)
-    energy = _energy(pick, tables, read)
-    sentences = [*decision.sentences(), *(proof.sentence() for proof in proofs), _in_words(energy)]
+    energy = _energy(pick, read)
     objectives = ["--objectives", ",".join(NETWORK_OBJECTIVES)]
-    add("The heap", ["explore", *traces, *objectives, *limit, "-o", path], sentences)
+    add("The heap", ["explore", *traces, *objectives, *limit, "-o", path], _answer(decision, proofs, energy))
     into = ["--platform", platform] if platform else []
     files = generate(pick, heap, prefix=prefix, platform=platform)
     add(
@@ -291,16 +289,17 @@ def _answered(
     return Network(tables, traces, bounds, path, decision, proofs, energy, files, page, steps)
 
 
-def _energy(pick: Member, tables: Sequence[Path], traces: Sequence[Trace]) -> dict[str, float]:
-    """nJ a packet of the recommended heap on the traces, by the process of the memory."""
+def _energy(pick: Member, traces: Sequence[Trace]) -> dict[str, float]:
+    """nJ a block of the recommended heap on the traces, by the process of the memory."""
     from heapwright._replay.energy import PROCESSES, energy_table
     from heapwright._traces.validation import FREE
 
-    packets = sum(int((trace.op != FREE).sum()) for trace in traces)
+    blocks = sum(int((trace.op != FREE).sum()) for trace in traces)
     numbers = [float(pick.metrics[key] or 0) for key in ("reads", "writes", "footprint_bytes")]
-    return {name: energy_table(name).energy_nj(*numbers) / max(packets, 1) for name in PROCESSES}
+    return {name: energy_table(name).energy_nj(*numbers) / max(blocks, 1) for name in PROCESSES}
 
 
-def _in_words(energy: Mapping[str, float]) -> str:
+def _answer(decision: Decision, proofs: Sequence[Proof], energy: Mapping[str, float]) -> list[str]:
     each = " and ".join(f"{value:,.3g} nJ in {name} memory" for name, value in energy.items())
-    return f"The allocator's own accesses take {each} for each block, without leakage."
+    taken = f"The allocator's own accesses take {each} for each block, without leakage."
+    return [*decision.sentences(), *(proof.sentence() for proof in proofs), taken]

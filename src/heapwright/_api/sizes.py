@@ -11,15 +11,31 @@ if TYPE_CHECKING:
     from heapwright._platforms.size_options import OptionLines
 
 
-def option_lines(current: str, heap: str, reserve: int) -> OptionLines | None:
-    """The lines that give `heap` its reserve in bytes on the system that has the heap `current`; None for no system."""
-    from heapwright._platforms.size_options import HeapIdentity, implied
+def option_lines(platform: str | None, current: str | None, heap: str, reserve: int) -> OptionLines | None:
+    """The lines that give `heap` its reserve in bytes on a platform, or where `current` is the heap; None: unknown."""
+    from heapwright._platforms.size_options import HeapIdentity, implied, size_options
 
-    options = implied(HeapIdentity.of_recipe(current))
+    options = size_options().get(platform or "")
+    if platform is None and current is not None:
+        options = implied(HeapIdentity.of_recipe(current))
     if options is None:
         return None
     chosen = HeapIdentity.of_recipe(heap)
     return options.heap_lines(chosen, reserve, in_place=bool(options.port) and not options.is_own(chosen))
+
+
+def heap_of_system(name: str) -> str:
+    """The reference allocator that a system has, as nuttx-mm for nuttx; any other name as it is.
+
+    Raises ParameterError where a system has several.
+    """
+    from heapwright._platforms.size_options import size_options
+
+    options = size_options().get(name)
+    heaps = list(options.own) if options is not None else []
+    if len(heaps) > 1:
+        raise ParameterError(f"{name!r} has {' or '.join(heaps)}; give one of them", parameter="current")
+    return heaps[0] if heaps else name
 
 
 def check_fit_numbers(copies: int | None, step: int | None, share: float, growth: float, live: int | None) -> None:

@@ -12,10 +12,11 @@ from heapwright._cli.options import (
     Bytes,
     growth_option,
     heap_option,
-    replayed_argument,
+    recordings_argument,
     reserved_for_option,
 )
 from heapwright._cli.output import SHUT, json_option, print_json, print_verdicts
+from heapwright._cli.pipes import from_stdin
 from heapwright._cli.renamed import repairs_requested
 
 if TYPE_CHECKING:
@@ -23,8 +24,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@replayed_argument
+@recordings_argument
 @heap_option
+@click.option(
+    "--field",
+    metavar="DUMP",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    callback=from_stdin,
+    help="What a device sent: its app_field, raw or as hexadecimal digits in a log. Repeat for more.",
+)
 @click.option("--budget", type=Bytes(), metavar="BYTES", help="Fail if the recommended arena is larger: 131072, 128K.")
 @click.option(
     "--fail-if",
@@ -49,6 +58,7 @@ if TYPE_CHECKING:
 def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
+    field: tuple[Path, ...],
     budget: int | None,
     fail_if: tuple[str, ...],
     baseline: tuple[Path, ...],
@@ -63,13 +73,19 @@ def command(
     Arena sizes are those of `fit`, metrics those of `replay`. With --baseline a rule may be relative to the old value,
     and a failure names the objects that take more memory at the peak than before. Without rules the figures are
     printed; with --json they are a later --baseline.
+
+    With --field the heap of a device is checked: it still fits, is drifting, or is too small, which fails. TRACE is
+    the recording that the heap was tailored to, if neither the block nor a study knows it.
     """
     from heapwright import _api as api
 
+    if not traces and not field:
+        raise click.UsageError("Missing argument 'TRACE...', or --field DUMP.")
     checked = api.check(
         traces,
         heaps,
         fail_if,
+        field=field,
         budget=budget,
         baseline=baseline,
         held_out=held_out,

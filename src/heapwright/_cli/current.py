@@ -41,6 +41,13 @@ def is_file_of_heap(heap: str) -> bool:
 
 
 def own_heap(settings: dict[str, Any]) -> str | None:
-    """The current allocator if it is given by a file, taken out of the settings of an exploration."""
+    """The current allocator if it is given by a file, taken out of the settings of an exploration.
+
+    A system's name in the settings becomes that of its heap.
+    """
+    from heapwright._api.sizes import heap_of_system
+
     current = settings.get("current")
+    if current is not None and not is_file_of_heap(current):
+        settings["current"] = heap_of_system(current)
     return str(settings.pop("current")) if current is not None and is_file_of_heap(current) else None

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from heapwright._cli.completion import platforms
 from heapwright._cli.options import (
     OBJECTIVES,
     ByteList,
@@ -50,6 +51,12 @@ class ToleranceSetting(click.ParamType[float]):
 @traces_argument
 @click.option("--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The design space.")
 @align_option
+@click.option(
+    "--platform",
+    metavar="NAME",
+    shell_complete=platforms,
+    help="Explore recipes as they are generated for this platform: its alignment, counters and resizing count.",
+)
 @objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one per processor.")
 @click.option(
@@ -84,8 +91,8 @@ class ToleranceSetting(click.ParamType[float]):
 @click.option(
     "--current",
     metavar="HEAP",
-    help="Your current allocator, as freertos-heap4, which is shown in every table; or a C file or an adapter, on "
-    "which the traces are fitted.",
+    help="Your current allocator, as freertos-heap4, or its system, as nuttx, which is shown in every table; or a C file "
+    "or an adapter, on which the traces are fitted.",
 )
 @click.option(
     "--same-device/--no-same-device",
@@ -100,13 +107,6 @@ class ToleranceSetting(click.ParamType[float]):
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N recipes, and the zoo.")
 @seed_option
-@click.option(
-    "--warm",
-    metavar="STUDY",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Start a search near the Pareto front of this study, too. Repeat the flag for more.",
-)
 @click.option(
     "--tolerance",
     type=ToleranceSetting(),
@@ -132,8 +132,8 @@ def command(
     traces: tuple[Path, ...],
     space_path: Path | None,
     align: int | None,
+    platform: str | None,
     held_out: tuple[Path, ...],
-    warm: tuple[Path, ...],
     output: Path,
     long_run: int,
     tolerance: float | None,
@@ -170,14 +170,14 @@ def command(
         from heapwright._cli.regions import pick_data, place_pick, print_pick
 
         api.require_regions(regions)
-    space = api.space_for(recordings, space_path, align)
+    space = api.space_for(recordings, space_path, align, platform)
     for trace in recordings:
         for text in trace.notes:
             note(f"{text}; explored at {space.align}")
     apart = read_traces(held_out)
     needs = {} if own is None else measure_current(own, recordings)
     with exploration_progress() as report:
-        done = api.explore_with(requested, recordings, space, output, held_out=apart, warm=warm, progress=report)
+        done = api.explore_with(requested, recordings, space, output, held_out=apart, progress=report)
     for text in space.notes:
         note(f"space: {text}")
     for text in done.short:

@@ -115,21 +115,21 @@ def _print_decision(
         print_sentences([str(error)])
         return None
     print_sentences(decision.sentences())
-    _print_option(decision)
+    _print_option(study.platform, decision)
     click.echo()
     print_side_by_side(decision)
     return decision
 
 
-def _print_option(decision: Decision) -> None:
-    """Print the reserve as an option of the system whose heap is the current one, if that is known."""
+def _print_option(platform: str | None, decision: Decision) -> None:
+    """Print the reserve as an option of the platform, or of the system whose heap is the current one, if known."""
     current = next((other.heap.label for other in decision.others if other.why == "yours"), None)
-    if current is None or decision.reserve_bytes is None:
+    if decision.reserve_bytes is None:
         return
     from heapwright._api.sizes import option_lines
 
-    heap = current if decision.keep else decision.pick.label
-    part = option_lines(current, heap, decision.reserve_bytes)
+    heap = current if decision.keep and current else decision.pick.label
+    part = option_lines(platform, current, heap, decision.reserve_bytes)
     if part is not None:
         print_sentences([f"{part.file}: {' '.join(part.lines)} ({part.includes})."])
 

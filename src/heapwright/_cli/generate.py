@@ -18,28 +18,25 @@ from heapwright._cli.progress import steps
     "--platform",
     metavar="NAME",
     shell_complete=platforms,
-    help="Also write the port to this platform; `heapwright platforms` lists them.",
+    help="Also write the port to this platform (heapwright platforms); default that of the study, or none.",
 )
 @click.option("--prefix", default="app", show_default=True, metavar="NAME", help="Prefix of all names in the C code.")
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )
 @click.option(
-    "--watched",
-    is_flag=True,
-    help="Also write NAME_heap_watched.c, which reports objects to AddressSanitizer and Valgrind.",
-)
-@click.option(
-    "--package",
-    is_flag=True,
-    help="Also write package files: CMake, PlatformIO, a component of ESP-IDF, a module of Zephyr.",
+    "--also",
+    multiple=True,
+    type=click.Choice(["field", "inline", "package", "watched"]),
+    help="field: count blocks by size for `check --field`. inline: NAME_heap_inline.h, macros for calls of constant "
+    "sizes. package: files for CMake, PlatformIO, ESP-IDF and Zephyr. watched: NAME_heap_watched.c, which reports "
+    "objects to AddressSanitizer and Valgrind. Repeat the flag for more.",
 )
 @click.option(
     "--behind",
     metavar="MALLOC",
     help="Fall back to another allocator, named by its malloc, for requests that the pools do not serve.",
 )
-@click.option("--inline", is_flag=True, help="Also write NAME_heap_inline.h: macros for calls of constant sizes.")
 @click.option(
     "--evidence",
     metavar="TRACE",
@@ -69,10 +66,8 @@ def command(
     platform: str | None,
     prefix: str,
     output: Path,
-    watched: bool,
-    package: bool,
+    also: tuple[str, ...],
     behind: str | None,
-    inline: bool,
     evidence: tuple[Path, ...],
     held_out: tuple[Path, ...],
     cpu: str,
@@ -99,10 +94,11 @@ def command(
             output,
             prefix=prefix,
             platform=platform,
-            watched=watched,
-            package=package,
+            watched="watched" in also,
+            package="package" in also,
             behind=behind,
-            inline=inline,
+            inline="inline" in also,
+            field="field" in also,
             evidence=read_traces(evidence),
             held_out=read_traces(held_out),
             cpu=cpu,

@@ -35,11 +35,21 @@ class Group(click.Group):
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         if error.parameter == "repair" and ctx.invoked_subcommand != "import":
             return HeapwrightError(f"{error} (heapwright trace repair)")
-        flag = "--" + (error.parameter or "").replace("_", "-")
-        options = {name: param for param in command.params for name in param.opts} if command else {}
+        options = _options_of(command)
+        flag = f"--also {error.parameter}" if f"--also {error.parameter}" in options else ""
+        flag = flag or "--" + (error.parameter or "").replace("_", "-")
         option, message = options.get(flag), f"{error} ({flag})"
         if command and isinstance(error, ParameterError) and (option or "--set" in options):
             text = error.message if option else str(error)
             context = click.Context(command, ctx, ctx.invoked_subcommand)
             return click.BadParameter(text, context, option or options["--set"])
         return HeapwrightError(message) if option else error
+
+
+def _options_of(command: click.Command | None) -> dict[str, click.Parameter]:
+    """The parameters of a command by their flags, and by the choices of --also, each of which is a flag of the API."""
+    options = {name: param for param in (command.params if command else ()) for name in param.opts}
+    also = options.get("--also")
+    if also is not None and isinstance(also.type, click.Choice):
+        options |= {f"--also {choice}": also for choice in also.type.choices}
+    return options

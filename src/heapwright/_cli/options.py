@@ -131,6 +131,9 @@ replayed_argument = click.argument(
     type=click.Path(path_type=Path),
     callback=_reject_heaps,
 )
+recordings_argument = click.argument(
+    "traces", metavar="[TRACE...]", nargs=-1, type=click.Path(path_type=Path), callback=_reject_heaps
+)
 align_option = click.option(
     "--align",
     type=click.Choice(["1", "2", "4", "8", "16"]),

@@ -52,6 +52,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--no-endurance": Renamed(("--long-run", "0"), takes_value=False),
         "--future": Renamed(("--long-run", "{}")),
         "--energy-table": Removed(_FROM_PYTHON),
+        "--warm": Removed(_FROM_PYTHON),
     },
     "fit": {
         "--seed": _SEED,
@@ -64,6 +65,9 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--sweep": Removed("write the traces with `heapwright workload` first"),
         "--output": Removed("it drew the picture of --admit, which is gone, too"),
         "-o": Removed("it drew the picture of --admit, which is gone, too"),
+    },
+    "generate": {
+        f"--{name}": Renamed(("--also", name), takes_value=False) for name in ("inline", "package", "watched")
     },
     "measure": {
         "--front": Renamed((), takes_value=False),

@@ -44,7 +44,7 @@ def command(what: str, packets: Path | None, output: Path, reading: str | None, 
     Galal). modem: a modem concentrator (Peintner et al.). sensor: allocators of sensor nodes (Das et al.).
 
     Sentences behind drr, easyport and url can be read in several ways. The pages lead with the readings under which
-    most statements of drr hold at once.
+    their tables are likest to the paper's.
     """
     from heapwright import _api as api
 

@@ -1,8 +1,8 @@
 """Counters that a library prints in a form of its own, on several lines or with words that mean something else there.
 
-ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there is, not what is free), Mbed TLS's
-memory_buffer_alloc status, glibc's malloc_stats and malloc_info, the rows of ms_print, Linux's free pages by size, and
-the table of `free`. All others are read by their words (`readings`).
+The block of a generated heap, ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there
+is, not what is free), Mbed TLS's memory_buffer_alloc status, glibc's malloc_stats and malloc_info, the rows of
+ms_print, Linux's free pages by size, and the table of `free`. All others are read by their words (`readings`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from heapwright._diagnose.moments import Clock, without_time
 from heapwright._diagnose.readings import Failure, Readings
 from heapwright._diagnose.wording import TIME_UNITS, Quantity
+from heapwright._replay.usage import text_blocks
 
 ELEMENTS = "elements"
 _MIB = 1 << 20
@@ -52,6 +53,7 @@ def take_counters(lines: list[str], result: Readings) -> list[str]:
     """Add the counters of such forms to the readings; return the lines, those that were read emptied."""
     remaining = lines
     for take in (
+        _take_blocks,
         _take_caps,
         _take_mbedtls,
         _take_lwip,
@@ -62,6 +64,20 @@ def take_counters(lines: list[str], result: Readings) -> list[str]:
         _take_free,
     ):
         remaining = take(remaining, result)
+    return remaining
+
+
+def _take_blocks(lines: list[str], result: Readings) -> list[str]:
+    """The block of a generated heap as hexadecimal digits: its arena, the most that was used of it, failed requests."""
+    remaining = list(lines)
+    for block in text_blocks("\n".join(lines)):
+        usage, at = block.usage, block.line - 1
+        _put(result, "", block.line, "total", usage.arena)
+        _put(result, "", block.line, "peak", usage.peak)
+        _put(result, "", block.line, "failed", usage.refused)
+        if usage.largest_refused:
+            result.failures.append(Failure(block.line, usage.largest_refused, ""))
+        remaining[at : at + block.lines] = [""] * block.lines
     return remaining
 
 

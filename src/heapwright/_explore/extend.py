@@ -8,6 +8,7 @@ from pathlib import Path
 from heapwright._explore.options import Options
 from heapwright._explore.runner import Progress
 from heapwright._explore.search import Exploration, explore
+from heapwright._explore.space import TargetPlatform
 from heapwright._recipes.recipe import Recipe
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.originals import copies_of, originals
@@ -23,6 +24,7 @@ def extend(
     jobs: int | None = None,
     command: str | None = None,
     progress: Callable[[Progress], None] | None = None,
+    platform_of: Callable[[str], TargetPlatform],
 ) -> Exploration:
     """Evaluate every recipe of the study at `path` on more traces, and rank its recipes on all of them from then on.
 
@@ -34,6 +36,7 @@ def extend(
         traces: traces to add; one that the study has stays.
         given: present paths of the study's traces that have moved.
         jobs, command, progress: as for `explore`.
+        platform_of: finds the platform of a study by its name.
 
     Raises HeapwrightError as `explore`, and if a trace of the study cannot be read again.
     """
@@ -45,7 +48,7 @@ def extend(
         every = [*old, *(trace for trace in traces if trace.name not in known)]
         report = study.same_device if len(old) > 1 else study.meta.get("same_device")
         study.add_traces(added, device_of(every, report))
-        space, objectives, energies = StoredSpace(study), study.objectives, study.energy_table
+        space, objectives, energies = StoredSpace(study, platform_of), study.objectives, study.energy_table
     options = Options(
         objectives,
         copies=len(drawn),
@@ -60,9 +63,10 @@ def extend(
 class StoredSpace:
     """Space of a study's recipes, in which its exploration continues; see `heapwright._explore.space.Space`."""
 
-    def __init__(self, study: Analysis) -> None:
+    def __init__(self, study: Analysis, platform_of: Callable[[str], TargetPlatform]) -> None:
         """Take the recipes and the digest of their space from the study."""
         self.align = study.align
+        self.platform = None if study.platform is None else platform_of(study.platform)
         self.text = next((item.space for item in study.runs() if item.space), None)
         self.digest: str = study.meta["space"]
         self._size: int = study.meta["recipes"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._explore.space import WideSpace, reaches
+from heapwright._explore.space import WideSpace, adapted, reaches
 from heapwright._explore.space_file import HEAP_AXES, MADE
 from heapwright._recipes.pools import MAX_POOLS
 from heapwright._recipes.recipe import Recipe
@@ -178,7 +178,7 @@ def _promising(space: WideSpace, known: dict[str, Floats]) -> list[Recipe]:
 def _in_space(space: WideSpace, recipe: Recipe) -> Recipe | None:
     """The recipe in canonical form; the nearest one of the axes if it is outside the space."""
     if space.default and recipe.align == space.align:
-        return recipe.canonical()
+        return adapted(recipe, space.platform)
     return space.recipe(space.nearest(recipe))
 
 
@@ -334,8 +334,12 @@ class Neighbourhood:
             if value != genome[axis]
         ]
         if self._space.default and not recipe.memory:
-            results += self._borrowed(recipe)
+            results += ((what, partial(self._adapted, make)) for what, make in self._borrowed(recipe))
         return results
+
+    def _adapted(self, make: Callable[[], Recipe | None]) -> Recipe | None:
+        made = make()
+        return made if made is None or self._space.platform is None else adapted(made, self._space.platform)
 
     def _along(self, genome: tuple[int, ...], axis: int, value: int) -> Recipe | None:
         return self._space.recipe((*genome[:axis], value, *genome[axis + 1 :]))

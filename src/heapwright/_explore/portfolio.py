@@ -16,7 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from heapwright._explore.default_space import Demand, Levels
-from heapwright._explore.space import DEFAULT_ALIGN, Space
+from heapwright._explore.space import DEFAULT_ALIGN, Space, TargetPlatform
 from heapwright._recipes.policy import BeyondReachError, policy
 from heapwright._recipes.recipe import ContradictionError, Recipe
 from heapwright._recipes.zoo import catalogue
@@ -110,13 +110,16 @@ def _first_of(demand: Demand, align: int) -> tuple[Recipe, ...]:
 
 
 def portfolio_space(
-    traces: Sequence[Trace], align: int = DEFAULT_ALIGN, templates: Sequence[Template] | None = None
+    traces: Sequence[Trace],
+    align: int = DEFAULT_ALIGN,
+    templates: Sequence[Template] | None = None,
+    platform: TargetPlatform | None = None,
 ) -> Space:
     """Space of the portfolio's recipes that may ship, or of other templates, with the reference allocators."""
     may_ship = [
         item for item in (shipped_portfolio().recipes if templates is None else templates) if not item.get("fragments")
     ]
-    return Space([tailored(may_ship, traces, align)], align=align)
+    return Space([tailored(may_ship, traces, align)], align=align, platform=platform)
 
 
 def tailored_to(template: Template, levels: Levels) -> Recipe | None:

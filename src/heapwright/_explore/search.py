@@ -25,7 +25,7 @@ from heapwright._explore.options import Options, Strategy
 from heapwright._explore.portfolio import first_of
 from heapwright._explore.runner import Meter, Progress, Runner, Trials
 from heapwright._explore.schedule import Exploring, FinishingRule
-from heapwright._explore.space import WideSpace
+from heapwright._explore.space import WideSpace, adapted
 from heapwright._explore.stress_test import stress_test_best
 from heapwright._explore.successive_halving import race, starters
 from heapwright._explore.validation import Validation
@@ -120,6 +120,7 @@ def explore(
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
         study.set_facts([*traces, *held_out])
+        study.set_platform(None if space.platform is None else space.platform.name)
         current = options.current or _recorded_on(traces)
         if current is not None:
             study.set_current(current)
@@ -165,7 +166,8 @@ class _Steps:
         self, evaluator: Evaluator, finishing: FinishingRule, strategy: Strategy, current: str | None
     ) -> list[str]:
         """Evaluate the recipes that the strategy chooses; ids of the reference allocators to judge in any case."""
-        options, portfolio = self.options, [recipe.hash for recipe in first_of(self.traces, self.space.align)]
+        options, first = self.options, first_of(self.traces, self.space.align)
+        portfolio = [made.hash for recipe in first if (made := adapted(recipe, self.space.platform)) is not None]
         chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed)
         chosen = _ordered(chosen, portfolio)
         exploring = Exploring(self.runner, Trials(self.runner.study, evaluator, "explored"))

@@ -33,6 +33,24 @@ DEFAULT_ALIGN = 8
 """Alignment of malloc in 32-bit ABIs."""
 
 
+class TargetPlatform(Protocol):
+    """A platform that recipes are explored for; `heapwright._platforms.catalogue.Platform` is one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def align(self) -> int:
+        """The least alignment that it needs, in bytes."""
+
+    def adapted(self, recipe: Recipe) -> Recipe:
+        """The recipe as it is generated there. Raises HeapwrightError if it cannot be used."""
+
+    def sentence(self) -> str:
+        """What recipes get there."""
+
+
 class AnySpace(Protocol):
     """Interface of a space for an exploration; the attributes are those of `Space`."""
 
@@ -42,6 +60,10 @@ class AnySpace(Protocol):
     @property
     def align(self) -> int:
         """Alignment in bytes of every recipe."""
+
+    @property
+    def platform(self) -> TargetPlatform | None:
+        """The platform for which every recipe is as it is generated; None if for none."""
 
     @property
     def text(self) -> str | None:
@@ -57,6 +79,26 @@ class AnySpace(Protocol):
     def __len__(self) -> int: ...
 
 
+def adapted(recipe: Recipe, platform: TargetPlatform | None) -> Recipe | None:
+    """The canonical recipe as it is generated for a platform; None if that cannot use it."""
+    if platform is None:
+        return recipe.canonical()
+    try:
+        made = platform.adapted(recipe)
+        policy(made)
+        return made.canonical()
+    except HeapwrightError:
+        return None
+
+
+def align_for(platform: TargetPlatform | None, align: int | None) -> int:
+    """The alignment of a space: by default that of its platform. Raises ParameterError for less than that needs."""
+    least = DEFAULT_ALIGN if platform is None else platform.align
+    if platform is not None and align is not None and align < least:
+        raise ParameterError(f"{align}: {platform.name} needs {least} or more", parameter="align")
+    return least if align is None else align
+
+
 class WideSpace:
     """Space too large to try all of: its axes and the reference allocators; the attributes are those of `Space`.
 
@@ -66,7 +108,9 @@ class WideSpace:
     later ones stay at their defaults: so a key that matters only together with another does no harm.
     """
 
-    def __init__(self, axes: Axes, include_zoo: bool, default: bool = False) -> None:
+    def __init__(
+        self, axes: Axes, include_zoo: bool, default: bool = False, platform: TargetPlatform | None = None
+    ) -> None:
         """Take the axes, and the reference allocators at their alignment unless they are to be left out.
 
         Raises HeapwrightError for a value that a key cannot have.
@@ -75,9 +119,10 @@ class WideSpace:
             for value in values:
                 with suppress(ContradictionError):
                     axes.recipe([value if at == axis else others[0] for at, others in enumerate(axes.values)])
-        few = Space([], align=axes.align, include_zoo=include_zoo)
+        few = Space([], align=axes.align, include_zoo=include_zoo, platform=platform)
+        self.platform = few.platform
         self.align, self.zoo, self.unranked = axes.align, few.zoo, few.unranked
-        self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
+        self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched", *few.notes)
         self.axes, self.default = axes, default
         self.text: str | None = None
         self.sizes = [len(values) for values in axes.values]
@@ -88,6 +133,7 @@ class WideSpace:
         """Digest that identifies the space: its axes, and whether the default space joins."""
         info = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
         joins = ["default"] if self.default else []
+        joins += [self.platform.name] if self.platform else []
         return digest_of([repr((self.axes.kinds, self.align, info)), *joins, *self.zoo])
 
     def recipes(self) -> Iterator[Recipe]:
@@ -103,7 +149,7 @@ class WideSpace:
         if key not in self._made:
             choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
             result = self._valid(choice) or self._repaired(choice)
-            self._made[key] = result.canonical() if result and reaches(result) else None
+            self._made[key] = adapted(result, self.platform) if result and reaches(result) else None
         return self._made[key]
 
     def _valid(self, choice: Choice) -> Recipe | None:
@@ -170,6 +216,7 @@ class Space:
     Attributes:
         align: alignment in bytes of every recipe, including reference allocators.
         zoo: the reference allocators at this alignment, by id.
+        platform: the platform for which every recipe is as it is generated; None if for none.
         unranked: reference allocators at another alignment of their own, unchanged; they are not part of the space.
         text: the SPACE.toml that makes it for the same traces; None if it was made from recipes.
     """
@@ -182,6 +229,7 @@ class Space:
         align: int = DEFAULT_ALIGN,
         include_zoo: bool = True,
         move_zoo: bool = True,
+        platform: TargetPlatform | None = None,
     ) -> None:
         """Gather the reference allocators, unless they are to be left out, and families; each recipe once.
 
@@ -190,7 +238,8 @@ class Space:
         """
         if align not in ALIGNMENTS:
             raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
-        self.align = align
+        self.platform = platform
+        self.align = align_for(self.platform, align)
         self._notes = tuple(notes)
         self._levels: Levels | None = None
         self.text: str | None = None
@@ -210,8 +259,8 @@ class Space:
                 self._add(recipe)
 
     def _add(self, recipe: Recipe) -> None:
-        canonical = recipe.canonical()
-        self._evaluate_batch.setdefault(canonical.hash, canonical)
+        if (canonical := adapted(recipe, self.platform)) is not None:
+            self._evaluate_batch.setdefault(canonical.hash, canonical)
 
     @property
     def _recipes(self) -> dict[str, Recipe]:
@@ -225,10 +274,12 @@ class Space:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about recipes that were left out."""
+        notes = self._notes if self.platform is None else (*self._notes, self.platform.sentence())
         if self._levels is None or len(self) >= ORDINARY:
-            return self._notes
+            return notes
         frequent, lists = len(self._levels.frequent), len(self._levels.freelists)
         return (
+            *notes,
             f"{len(self):,} recipes instead of {ORDINARY:,}: the traces ask for only {frequent} sizes of blocks, so "
             f"there are {lists} levels of freelists instead of {FREELISTS + 1}",
         )
@@ -242,42 +293,61 @@ class Space:
         for recipe in sorted(zoo, key=lambda recipe: move and recipe.align != self.align):
             try:
                 moved = recipe.at_alignment(self.align) if move else recipe
+                moved = moved if self.platform is None else self.platform.adapted(moved)
                 policy(moved)
-            except (ContradictionError, BeyondReachError):
+            except HeapwrightError:
                 continue
             self.zoo.setdefault(moved.hash, moved)
-        self.unranked = [recipe for recipe in zoo if move and recipe.align != self.align]
+        self.unranked = [recipe for recipe in zoo if move and recipe.align != self.align and self.platform is None]
 
     @classmethod
-    def default(cls, traces: Sequence[Trace], align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
+    def default(
+        cls,
+        traces: Sequence[Trace],
+        align: int | None = None,
+        *,
+        move_zoo: bool = True,
+        platform: TargetPlatform | None = None,
+    ) -> Space:
         """Build the default space for traces: at least 10,000 recipes, unless they request too few sizes."""
-        return cls.tailored(Demand.of(traces), align, move_zoo=move_zoo)
+        return cls.tailored(Demand.of(traces), align, move_zoo=move_zoo, platform=platform)
 
     @classmethod
-    def tailored(cls, demand: Demand, align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
+    def tailored(
+        cls, demand: Demand, align: int | None = None, *, move_zoo: bool = True, platform: TargetPlatform | None = None
+    ) -> Space:
         """Build the default space for a demand; `notes` says so if it has fewer than 10,000 recipes."""
-        space = cls((), align=align, move_zoo=move_zoo)
+        align = align_for(platform, align)
+        space = cls((), align=align, move_zoo=move_zoo, platform=platform)
         space._levels = Levels(demand, align)
         space.text = None if not move_zoo else f"default = true\nalign = {align}\n"
         return space
 
     @classmethod
-    def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space | WideSpace:
+    def load(
+        cls,
+        path: str | Path,
+        traces: Sequence[Trace] = (),
+        align: int | None = None,
+        *,
+        platform: TargetPlatform | None = None,
+    ) -> Space | WideSpace:
         """Read SPACE.toml: axes of values for recipe keys, multiplied out.
 
         `traces` are needed if the default space is part of it (the file has no pools, or says `default = true`) or if
-        the file uses `most_frequent`. `align` is for a file without one; both absent mean 8. Contradictory combinations
+        the file uses `most_frequent`. `align` is for a file without one; both absent mean 8, or the
+        platform's. Contradictory combinations
         are left out, and `notes` counts them. More than `MAX_EXHAUSTIVE` combinations are a `WideSpace`. Raises
         HeapwrightError for a file, key or value that cannot be used, or for another alignment in the file; OSError if
         the file cannot be read.
         """
-        read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
+        read = read_space(Path(path), traces, align, align_for(platform, None))
         text = Path(path).read_text(encoding="utf-8")
         if read.wide:
-            wide = WideSpace(read.wide, read.include_zoo, read.default)
+            wide = WideSpace(read.wide, read.include_zoo, read.default, platform)
             wide.text = text
             return wide
-        space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)
+        space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo, platform=platform)
         if not len(space):
             left_out = space.notes[0] if space.notes else "valid: [[pool]] tables with axes"
             raise HeapwrightError(f"{path}: no recipes; {left_out}")

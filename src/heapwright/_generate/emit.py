@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from heapwright._generate.core import EVENTS, core_sources, defined
 from heapwright._generate.fallback_malloc import family, of_pools, require_in_front
@@ -36,7 +36,7 @@ MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "fre
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 FLUSHING = ("hw_flush",)
-APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_usage", "hw_check")
 """What looks at a heap and changes nothing, for a file of its own."""
 LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
@@ -49,6 +49,17 @@ CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
 
 
+class Recorded(Protocol):
+    """The most that a heap was used for, as `heapwright._replay.usage.Usage` has it."""
+
+    @property
+    def peak(self) -> int: ...
+    @property
+    def used_peak(self) -> int: ...
+    @property
+    def blocks(self) -> tuple[int, ...]: ...
+
+
 @dataclass(frozen=True)
 class Banner:
     """What the comment at the top says of a heap.
@@ -59,6 +70,7 @@ class Banner:
         reserve: what memory to give it, a sentence.
         explored: how it was found, a sentence.
         reserve_bytes: the memory of `reserve`; None if it is not known.
+        recorded: the most that the heap was used for by what it was chosen on; None if it is not known.
         notice: how the heap differs from the request, a sentence.
     """
 
@@ -67,6 +79,7 @@ class Banner:
     reserve: str = ""
     explored: str = ""
     reserve_bytes: int | None = None
+    recorded: Recorded | None = None
     notice: str = ""
 
 
@@ -169,6 +182,8 @@ def generated_files(
     names |= {
         "traps": into.traps,
         "entropy": into.entropy,
+        "counts": 2 if recipe.counters == "classes" else int(recipe.counts),
+        "recorded": about.recorded,
         "behind": called_behind,
         "pools": "pools_" if behind is not None else "",
         "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],

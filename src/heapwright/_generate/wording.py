@@ -33,6 +33,9 @@ def absent_words(recipe: Recipe) -> str:
         r"\bboundary tag\b": any(getattr(pool, "boundary_tags", False) for pool in pools),
         r"\b[Ss]everal pools\b": len(pools) > 1,
         r"\brounded up to a bin\b": any(getattr(pool, "rounds_up", False) for pool in pools),
+        r"\bother pools or sizes\b": len(owners) > 1 or any(map(_serves_own_sizes, owners)),
+        r"\bfirst blocks of a list\b": any(getattr(pool, "search_most", 0) for pool in owners),
+        r"\bjust freed\b": any(map(_passes_freed, owners)),
         r"\bclass's list\b": fixed,
         r"\b[Cc]lass(es|'s)?\b": _has_classes(recipe) or shared,
         r"\bhardened\b": hardened,
@@ -49,6 +52,20 @@ def absent_words(recipe: Recipe) -> str:
 
 def _has(pools: Iterable[Pool], kind: type) -> bool:
     return any(type(pool) is kind for pool in pools)
+
+
+def _serves_own_sizes(pool: Pool) -> bool:
+    """Whether a pool serves a request only by free blocks of one size, although it has larger ones."""
+    classes = isinstance(pool, Fixed) and len(pool.sizes) > 1 and not pool.fall_through
+    return classes or getattr(pool, "fit", None) == "exact"
+
+
+def _passes_freed(pool: Pool) -> bool:
+    """Whether a search may pass by the block of an object of the same size that was freed last."""
+    if getattr(pool, "rounds_up", False):
+        return getattr(pool, "round_to", None) == "unit"
+    order = getattr(pool, "large_order", None) or getattr(pool, "order", None)
+    return bool(getattr(pool, "search_most", 0)) and order != "lifo"
 
 
 def _has_classes(recipe: Recipe) -> bool:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright._recipes.pools import ALIGNING
+from heapwright._recipes.pools import ALIGNING, General
 from heapwright._support.errors import HeapwrightError, did_you_mean
 
 if sys.version_info >= (3, 11):
@@ -18,6 +18,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
+    from heapwright._recipes.pools import Pool
     from heapwright._recipes.recipe import Recipe
 
 _FOLDER = Path(__file__).parent
@@ -41,10 +42,10 @@ class Platform:
     a heap with caches has. With `counters` its functions return the heap's counters, so the recipe gets them. With
     `traps` an invalid pointer stops the program if the recipe has checks and nothing else is defined. `entropy` is
     where it has random words, a header and an expression, for the keys of hardened heaps; without one the program
-    provides them. `like` is the platform whose files it begins with, `hooks_of` that whose hooks record the calls of
-    the heap that it has now. `sources` are what its signatures and rules of locking were taken from, with versions;
-    `run_on` says where its port was run. `builds` says what builds a heap there, where that is not the program: then it
-    is no package.
+    provides them. Without `realloc` a program requests a new object, copies, and frees. `like` is the platform whose
+    files it begins with, `hooks_of` that whose hooks record the calls of the heap that it has now. `sources` are what
+    its signatures and rules of locking were taken from, with versions; `run_on` says where its port was run. `builds`
+    says what builds a heap there, where that is not the program: then it is no package.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Platform:
     counters: bool = False
     traps: bool = False
     entropy: tuple[str, ...] = ()
+    realloc: bool = True
     builds: str | None = None
 
     @property
@@ -139,6 +141,28 @@ class Platform:
                 return self._in_threads(recipe, threads)
         return self._in_threads(recipe, self.threads[-1])
 
+    def adapted(self, recipe: Recipe) -> Recipe:
+        """The recipe as it is generated for the platform, and explored: at its alignment, for its threads, with
+        counters if the port returns them, and without resizing in place if there is no realloc.
+
+        Raises HeapwrightError where the platform cannot use the recipe.
+        """
+        self.require(recipe, recipe.name or recipe.hash)
+        recipe = self.threaded(self.aligned(recipe))
+        if self.counters and not recipe.counters:
+            recipe = recipe.model_copy(update={"counters": True})
+        if not self.realloc:
+            recipe = recipe.model_copy(update={"pools": tuple(map(_unresized, recipe.pools))})
+        return recipe
+
+    def sentence(self) -> str:
+        """What its port adds to a heap, and what the metrics of a replay count of it."""
+        adds = [f"alignment {self.align} or more"]
+        adds += ["counters"] if self.counters else []
+        adds += [] if self.realloc else ["resizing by malloc, copy and free"]
+        text = f"for {self.name}, every recipe has {', '.join(adds[:-1]) + ' and ' if adds[1:] else ''}{adds[-1]}"
+        return f"{text}; its lock ({self.lock}) takes instructions, and no counted access" if self.lock else text
+
     def _in_threads(self, recipe: Recipe, threads: str) -> Recipe:
         caches = {"cache_bytes": self.cache_bytes} if threads == "cached" else {}
         return recipe.from_dict(recipe.to_dict() | {"threads": threads} | caches)
@@ -147,6 +171,11 @@ class Platform:
         folders = [_FOLDER / name for name in (self.like, self.name) if name]
         files = [path for folder in folders for path in folder.iterdir()]
         return {path.name: path for path in files if path.is_file() and path.name != _ABOUT}
+
+
+def _unresized(pool: Pool) -> Pool:
+    """The pool as a program uses it that has no realloc."""
+    return pool.model_copy(update={"resize": "move"}) if isinstance(pool, General) else pool
 
 
 @cache

@@ -60,7 +60,7 @@ def generate_for(
             f"{platform.name}: {platform.builds}, and its page says how; leave the package out", parameter="package"
         )
     about = replace(about, notice=" ".join(filter(None, (raised(platform, recipe), about.notice))))
-    recipe = recipe_for(platform, recipe)
+    recipe = platform.adapted(recipe)
     heap = _heap_files(platform, recipe, prefix, about, watched) | recipe_file(recipe, prefix, about)
     pages = platform_files(platform, prefix)
     if about.reserve:
@@ -89,7 +89,7 @@ def _in_options(platform: Platform, recipe: Recipe, reserve: int | None) -> str:
 
 
 def firmware_files(platform: Platform, recipe: Recipe, prefix: str) -> dict[str, str]:
-    """Heap and port for a recipe that is as `recipe_for` gives it, by their names: what `generate_for` would write."""
+    """Heap and port for a recipe of `Platform.adapted`, by their names: what `generate_for` would write."""
     return _heap_files(platform, recipe, prefix, NOTHING, False) | platform_files(platform, prefix)
 
 
@@ -97,17 +97,6 @@ def _heap_files(platform: Platform, recipe: Recipe, prefix: str, about: Banner, 
     functions = platform.functions + (platform.cache_functions if recipe.threads == "cached" else ())
     into = Surroundings(functions, platform.traps, platform.entropy)
     return generated_files(recipe, prefix, about, into, watched)
-
-
-def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:
-    """The recipe as it is generated for the platform: at its alignment, for its threads, with counters if the port
-    returns them. Raises HeapwrightError if the platform cannot use the recipe.
-    """
-    platform.require(recipe, recipe.name or recipe.hash)
-    recipe = platform.threaded(platform.aligned(recipe))
-    if platform.counters:
-        recipe = recipe.model_copy(update={"counters": True})
-    return recipe
 
 
 def raised(platform: Platform, recipe: Recipe) -> str:

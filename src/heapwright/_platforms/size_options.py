@@ -69,7 +69,7 @@ class SizeOptions:
     counts: str = ""
     own: Mapping[str, int] = field(default_factory=dict)
     originals: Mapping[str, int] = field(default_factory=dict)
-    shared: bool = False
+    shared: tuple[str, ...] = ()
     model: str = ""
     port: tuple[str, ...] = ()
     port_counts: str = ""
@@ -141,7 +141,7 @@ def implied(heap: HeapIdentity, recorder: str = "") -> SizeOptions | None:
         recorder: the format of the log that a trace was imported from, "" if it has none.
     """
     found = [options for options in size_options().values() if recorder in options.recorders]
-    found = found or [options for options in size_options().values() if options.is_own(heap) and not options.shared]
+    found = found or [options for options in size_options().values() if options.is_own(heap) and heap.name not in options.shared]
     return found[0] if len(found) == 1 else None
 
 

@@ -34,6 +34,9 @@ KEY_WORDS = {lib.HW_KEYS_NONE: 0, lib.HW_KEYS_PLAIN: 1, lib.HW_KEYS_MIXED: 4}
 
 THREADS = {"none": lib.HW_THREADS_NONE, "lock": lib.HW_THREADS_LOCK, "cached": lib.HW_THREADS_CACHED}
 
+CLASSES = 16
+"""Classes of blocks that the counters have, as `csrc/heapwright.h` has them."""
+
 CACHE_NUMBERS = 3
 """Words ahead of the lists in a thread's cache, as `csrc/threads.h` has them."""
 
@@ -221,9 +224,15 @@ class _Packed:
             Field("waiting_at", 4 + 4 * lib.HW_WAITING, present=recipe.checks == "full"),
             Field("shared_limit_at", 4),
             Field("shared_high_at", 4),
-            Field("counters_at", 16, present=recipe.counters),
+            Field("counters_at", 20, present=bool(recipe.counters)),
+            Field("classes_at", 2 * CLASSES * self._class_bytes(), present=recipe.counters == "classes"),
             Field("caches_at", 4, present=self.cached),
         )
+
+    def _class_bytes(self) -> int:
+        """Bytes of the number of blocks of a class: each block takes a unit of the alignment at least."""
+        reach = reach_of(self.pools, self.geometry) or MAX_REACH
+        return 2 if reach // self.geometry.align <= 1 << 16 else 4
 
     def _seals(self) -> bool:
         """Whether a seal covers the boundaries: where links are hardened, and some boundary moves as blocks come or
@@ -247,6 +256,7 @@ class _Packed:
             "keys": KEY_WORDS[self.keyed],
             "seals": int(self._seals()),
             **self._threads(),
+            "tally": {"bytes": self._class_bytes(), "natural": 1},
             "guard": {"bytes": 4, "natural": int(on_words)},
             "pools": laid_out,
         }

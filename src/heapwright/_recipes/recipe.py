@@ -89,8 +89,10 @@ class Recipe(Table):
     checks: Annotated[Checks, Conversion(_level)] = field(
         default="none", description="what free and realloc look at before they believe a pointer"
     )
-    counters: Annotated[bool, field(strict=True)] = field(
-        default=False, description="free bytes, least ever free and calls are counted, to be had in O(1)"
+    counters: Annotated[bool, field(strict=True)] | Literal["classes"] = field(
+        default=False,
+        description='free bytes, least ever free and calls are counted, to be had in O(1); "classes": also the most '
+        "blocks of each size, and the largest request that was refused",
     )
     reserve: int = field(
         default=0, ge=0, le=MAX_REACH, description="bytes of the arena that requests of low priority leave free"
@@ -235,7 +237,7 @@ class Recipe(Table):
     @property
     def counts(self) -> bool:
         """Whether the heap keeps its counters: where the recipe says so, or has a reserve, which needs them."""
-        return self.counters or self.reserve > 0
+        return bool(self.counters) or self.reserve > 0
 
     @property
     def sites(self) -> Classes:
@@ -300,8 +302,8 @@ class Recipe(Table):
             return self
         pools = self._canonical_pools()
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
-        if self.counts != self.counters:
-            changes["counters"] = self.counts
+        if self.counts and not self.counters:
+            changes["counters"] = True
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         result = self.model_copy(update=changes) if changes else self
@@ -365,7 +367,7 @@ class Recipe(Table):
         heap = [f"align {self.align}"] if self.align != usual_align else []
         heap += ["2-byte links"] if self.link_bytes == 2 else []
         heap += [f"checks of {self.checks}"] if self.checks != "none" else []
-        heap += ["counters"] if self.counters else []
+        heap += ["counters by class" if self.counters == "classes" else "counters"] if self.counters else []
         heap += [f"reserve {self.reserve}"] if self.reserve else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
         heap += ["lock"] if self.threads == "lock" else []
@@ -434,7 +436,7 @@ def _heap_json(*values: Any) -> tuple[str, ...]:
     info = dict(zip(_HEAP_KEYS, values, strict=True))
     heap = {key: info[key] for key in _HASH_DEFAULTS}
     heap |= {"memory": info["memory"]} if info["memory"] else {}
-    heap |= {"reserve": info["reserve"], "counters": True} if info["reserve"] else {}
+    heap |= {"reserve": info["reserve"], "counters": info["counters"] or True} if info["reserve"] else {}
     heap["checks"] = _HASHED_CHECKS.get(info["checks"], info["checks"])
     if info["threads"] == "cached":
         heap |= {key: info[key] for key in _CACHE_KEYS}

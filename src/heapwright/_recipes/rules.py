@@ -45,7 +45,7 @@ def _order_contradictions(sizes: Mapping[str, int], pools: tuple[Pool, ...]) -> 
         yield f'pools are tried in order: those of a memory are adjacent, in the order of "memory": {", ".join(sizes)}'
 
 
-def counter_contradictions(reserve: int, counters: bool, threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:
+def counter_contradictions(reserve: int, counters: bool | str, threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:
     """Yield why the heap cannot count its bytes and calls, or leave a reserve free."""
     if reserve and any(pool.moves_objects for pool in pools):
         yield '"reserve" is for objects that stay where they are; valid: 0 with pools that move them'

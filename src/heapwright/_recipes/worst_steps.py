@@ -45,8 +45,10 @@ class WorstSteps(NamedTuple):
         return f"a malloc or free takes at most {self.most:,} accesses" + (f", but for {self.but}" if self.but else "")
 
 
-_COUNTED = 24
+_COUNTED = 26
 """Accesses of the heap's own counters in a call."""
+_CLASSED = 6
+"""Accesses of the counters of classes in a call: one that moves an object changes two of them, and a peak."""
 _RESERVED = 2
 """What a request of low priority looks at before."""
 _REFUSED = 2
@@ -87,7 +89,7 @@ def _heap(recipe: Recipe) -> AccessBounds:
     lists = [(pool, its) for pool, its in zip(recipe.pools, values, strict=True) if isinstance(pool, Lists)]
     malloc = sum(calls.malloc for calls in owners)
     release = OWNED * len(owners) + max(calls.free for calls in owners)
-    counted = _COUNTED if recipe.counters else 0
+    counted = (_COUNTED if recipe.counters else 0) + (_CLASSED if recipe.counters == "classes" else 0)
     reserved = _RESERVED if recipe.reserve else 0
     if not lists:
         return AccessBounds(malloc + _REFUSED + counted + reserved, release + counted)

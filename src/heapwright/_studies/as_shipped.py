@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import Value, combine
+from heapwright._replay.usage import Usage, usage_of
 from heapwright._support.engine import Engine
 from heapwright._support.errors import HeapwrightError
 
 if TYPE_CHECKING:
     from heapwright._studies.analysis import Analysis
+    from heapwright._traces.trace import Trace
 
 
 class Shipped(NamedTuple):
@@ -26,6 +28,8 @@ class Shipped(NamedTuple):
         reserve: a sentence about the memory to reserve; "" if no arena served it.
         explored: a sentence about how the study was made; "" if it holds no runs.
         reserve_bytes: the memory to reserve, as `reserve` says; None if that is not known.
+        recorded: the most that the heap is used for in the traces explored on, as generated; None if they cannot be
+            read any more.
     """
 
     tuned_for: str | None = None
@@ -33,6 +37,7 @@ class Shipped(NamedTuple):
     reserve: str = ""
     explored: str = ""
     reserve_bytes: int | None = None
+    recorded: Usage | None = None
 
 
 NOTHING = Shipped()
@@ -62,11 +67,12 @@ class ShippingOptions:
             )
         return cls(study.recipe(id), study, id)
 
-    def shipped(self, recipe: Recipe) -> Shipped:
-        """Statements of the files for this recipe, as it is generated."""
+    def shipped(self, recipe: Recipe, traces: Sequence[Trace] = ()) -> Shipped:
+        """Statements of the files for this recipe, as it is generated; without a study it is tailored to the traces."""
         if self.study is not None:
             return shipped(self.study, self.id, recipe)
-        return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None)
+        known = self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None, recorded=None)
+        return known._replace(recorded=usage_of(traces, recipe)) if traces else known
 
 
 def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
@@ -76,8 +82,11 @@ def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
     """
     id = study.candidate(id).id
     explored = study.recipe(id)
-    metrics, (reserve, reserved) = _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe)
-    return Shipped(study.tuned_for, metrics, reserve, _explored(study), reserved)
+    (metrics, recorded), (reserve, reserved) = (
+        _replayed(study, id, explored, recipe),
+        _reserve(study, id, explored, recipe),
+    )
+    return Shipped(study.tuned_for, metrics, reserve, _explored(study), reserved, recorded)
 
 
 def _explored(study: Analysis) -> str:
@@ -93,15 +102,18 @@ def _explored(study: Analysis) -> str:
     return f"Explored {how}: strategy {run.strategy}, seed {run.seed}{options}, space {space}, {built}."
 
 
-def _metrics(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:
+def _replayed(
+    study: Analysis, id: str, explored: Recipe, recipe: Recipe
+) -> tuple[Mapping[str, Value] | None, Usage | None]:
+    """`metrics` and `recorded` of `Shipped`."""
     from heapwright._replay.replay import replay
     from heapwright._studies.originals import original
 
     try:
         traces = [original(study, info, (), repair=True) for info in study.traces()]
     except HeapwrightError:
-        return study.candidate(id).metrics if recipe.hash == explored.hash else None
-    return combine([replay(trace, recipe) for trace in traces])
+        return (study.candidate(id).metrics if recipe.hash == explored.hash else None), None
+    return combine([replay(trace, recipe) for trace in traces]), usage_of(traces, recipe)
 
 
 def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> tuple[str, int | None]:

@@ -94,23 +94,26 @@ def side_by_side(decision: Decision) -> HeapComparison:
         _picked(decision),
         *(_One(item.heap, item.reserve_bytes, item.needs, item.steps, decision.calls) for item in beside),
     ]
-    return HeapComparison((ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
+    return HeapComparison(
+        (ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones, bool(decision.bounds))
+    )
 
 
 def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> HeapComparison:
     """The recommendations of an older and of a newer study, and ``then`` the older one on the newer study's traces."""
     info = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
     heaps = tuple(ComparedHeap(item.pick, role, item.title) for role, item in info.items())
-    return HeapComparison(heaps, _rows([*map(_picked, info.values())]))
+    proved = all(item.bounds for item in info.values())
+    return HeapComparison(heaps, _rows([*map(_picked, info.values())], proved))
 
 
 def _picked(decision: Decision) -> _One:
     return _One(decision.pick, decision.reserve_bytes, decision.needs, decision.steps, decision.calls)
 
 
-def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
+def _rows(ones: Sequence[_One], proved: bool) -> tuple[Row, ...]:
     return (
-        *_memory(ones),
+        *_memory(ones, proved),
         *_costs(ones),
         _bounds(ones),
         *_row(
@@ -129,7 +132,10 @@ def _heap(item: Alternative) -> ComparedHeap:
     return ComparedHeap(item.heap, "yours" if item.why == "yours" else "", item.title)
 
 
-def _memory(ones: Sequence[_One]) -> list[Row]:
+def _memory(ones: Sequence[_One], proved: bool) -> list[Row]:
+    end = ("need, long run", "the footprint at the end of the future")
+    any_order = ("any order, proved", "what is proved to serve any order of the objects")
+    words, meaning = any_order if proved else end
     return [
         *_row(
             "reserve",
@@ -148,9 +154,9 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             _whole,
         ),
         *_row(
-            "need, long run",
+            words,
             "bytes",
-            "the footprint at the end of the future",
+            meaning,
             ones,
             _metric("long_run_bytes"),
             _whole,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heapwright._replay.metrics import METRICS
+from heapwright._replay.reserve import with_margin
+from heapwright._studies.field import FieldVerdict
 from heapwright._studies.recommendations import COMPARE
 from heapwright._support.errors import ParameterError, did_you_mean
 from heapwright._support.units import number_of, per_cent
@@ -109,6 +111,7 @@ class Verdict:
         limit: the bound as a number.
         before: the baseline's value; None if there is none.
         broken: whether the rule fails, and so the gate.
+        text: what it is printed as; "" for the rule with its numbers.
     """
 
     rule: Rule
@@ -116,9 +119,12 @@ class Verdict:
     limit: float
     before: float | None
     broken: bool
+    text: str = ""
 
     def __str__(self) -> str:
         key = self.rule.key
+        if self.text:
+            return self.text
         if self.value is None:
             return f"{key}: no arena serves the trace"
         than = f", {_change(self.before, self.value)} than the baseline's {_shown(self.before)}" if self.before else ""
@@ -139,6 +145,7 @@ class Checked:
         causes: `caused` since the baseline.
         holders: holders of the peak (`heapwright._traces.holders`), at most `HOLDERS`.
         leaks: what grows in a straight line in the trace.
+        field: what a device's block says; None for a trace.
     """
 
     trace: str
@@ -149,6 +156,7 @@ class Checked:
     causes: tuple[Cause, ...] = ()
     holders: Sequence[Mapping[str, Any]] = ()
     leaks: tuple[Leak, ...] = ()
+    field: FieldVerdict | None = None
 
     @property
     def passed(self) -> bool:
@@ -156,10 +164,11 @@ class Checked:
         return not any(verdict.broken for verdict in self.verdicts)
 
     def sentences(self) -> list[str]:
-        """A line for each rule, and the leaks and the causes if one fails."""
+        """A line for each rule, and the leaks and the causes if one fails; the classes that a device has more of."""
         info = [
             f"{'FAIL' if verdict.broken else 'ok'} {self.trace} on {self.heap}: {verdict}" for verdict in self.verdicts
         ]
+        info += [f"  {item}" for item in (self.field.classes[:MOST_CAUSES] if self.field else ())]
         if not self.passed:
             info += [f"  {text}" for text in self.leak_sentences()]
             info += [f"  {cause}" for cause in self.causes[:MOST_CAUSES]]
@@ -204,6 +213,31 @@ def judged(
         verdicts.append(Verdict(rule, value, limit, old, broken))
     causes = tuple(caused(baseline.holders, holders)) if baseline else ()
     return Checked(trace, heap, values, before, tuple(verdicts), causes, tuple(holders[:HOLDERS]), leaks)
+
+
+def judged_field(name: str, heap: str, verdict: FieldVerdict, rules: Sequence[Rule]) -> Checked:
+    """Check what a device says: a heap that is too small fails, and so do rules. Relative ones refer to the recording.
+
+    Args:
+        name, heap: of the dump and the heap.
+        verdict: what the dump says.
+        rules: on "footprint_bytes", the device's peak, "failed" and "reserve_bytes", the arena that its load needs.
+
+    Raises `ParameterError` for a rule on another key, or a relative one without a recording.
+    """
+    values = {
+        "footprint_bytes": verdict.peak_bytes,
+        "failed": verdict.refused,
+        "reserve_bytes": verdict.needed_bytes,
+    }
+    for rule in rules:
+        if rule.key not in values:
+            raise ParameterError(f"{rule}: a device does not know it; valid: {', '.join(values)}", parameter="fail_if")
+    recorded = verdict.recorded_peak_bytes
+    before = {"footprint_bytes": recorded, "failed": 0, "reserve_bytes": with_margin(recorded)} if recorded else {}
+    checked = judged(name, heap, values, (), rules, Checked(name, heap, before) if before else None)
+    first = Verdict(Rule("failed", ">", 0), verdict.refused, 0, 0, verdict.kind == "too small", verdict.sentence())
+    return replace(checked, verdicts=(first, *checked.verdicts), field=verdict)
 
 
 def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:

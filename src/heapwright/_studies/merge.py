@@ -88,11 +88,14 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
     return {**report, "space": digest_of(ids), "recipes": len(ids)}
 
 
+_SAME = {"objectives": "objectives", "align": "alignment", "energy_table": "energy table", "platform": "platform"}
+
+
 def _check_options(paths: Sequence[Path], metas: Sequence[Mapping[str, Any]]) -> None:
     """Raise HeapwrightError unless all studies were explored with the same options."""
     for path, meta in zip(paths[1:], metas[1:], strict=True):
-        for key, what in {"objectives": "objectives", "align": "alignment", "energy_table": "energy table"}.items():
-            if meta[key] != metas[0][key]:
+        for key, what in _SAME.items():
+            if meta.get(key) != metas[0].get(key):
                 raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
 
 

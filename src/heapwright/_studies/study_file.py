@@ -176,6 +176,15 @@ class StudyFile(Candidates):
         """Store the name of the reference allocator that the user has today."""
         self._set("current", name)
 
+    @property
+    def platform(self) -> str | None:
+        """The name of the platform that the recipes were explored for, as they are generated; None if for none."""
+        return self.meta.get("platform")
+
+    def set_platform(self, name: str | None) -> None:
+        """Store the name of the platform."""
+        self._set("platform", name)
+
     def _set(self, key: str, value: Any) -> None:
         """Store a value of the table `meta`; None removes it."""
         with one_line(self.path):

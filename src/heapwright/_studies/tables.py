@@ -107,6 +107,7 @@ _META: dict[str, Callable[[Any], bool]] = {
     "tolerance": lambda value: value is None or (type(value) in (int, float) and value >= 0),
     "same_device": lambda value: value is None or type(value) is bool,
     "current": lambda value: value is None or type(value) is str,
+    "platform": lambda value: value is None or type(value) is str,
     "origin": lambda value: value is None or type(value) is str,
     "leaks": lambda value: value is None or bool({name: [*map(Leak.of, found)] for name, found in value.items()}),
     "failures": lambda value: value is None or all(type(text) is str for text in value.values()),
@@ -114,12 +115,12 @@ _META: dict[str, Callable[[Any], bool]] = {
 }
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
-setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator
-in use today by its name, the traces' common origin (`heapwright._traces.origin`), and by trace its leaks, in words the
-requests that failed while it was recorded, and what bounds its live objects. A study may lack those from `target` on.
-"""
+setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator in
+use today by its name, the platform of the generated heaps, the traces' common origin (`heapwright._traces.origin`), and
+by trace its leaks, in words the requests that failed while it was recorded, and what bounds its live objects. A study
+may lack those from `target` on."""
 
-_LATER_META = ("target", "tolerance", "same_device", "current", "origin", "leaks", "failures", "live_bounds")
+_LATER_META = tuple(_META)[list(_META).index("target") :]
 
 
 def _is_energy(row: Any) -> bool:

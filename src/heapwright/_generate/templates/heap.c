@@ -65,7 +65,7 @@ _Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in th
 {% endif %}
 {% for hook, parameters in hooks.items() %}
 #ifndef {{ upper }}_{{ hook }}
-#define {{ upper }}_{{ hook }}({{ parameters }}) ((void)0)
+#define {{ upper }}_{{ hook }}({{ parameters }}) ((void){{ "(size)" if hook == "REFUSED" else "0" }})
 #endif
 {% endfor %}
 {% if asserting %}

@@ -185,6 +185,7 @@ enum {
 
 {% endif %}
 {{ interface }}
+{% include "field.h" %}
 {% if behind %}
 
 /* ---- The pools, and what is behind them ---- */

@@ -7,4 +7,6 @@
 
 {{ apart }}
 
+{% include "field.c" %}
+
 #endif

@@ -37,4 +37,5 @@ FORMAT = Format(
     lambda start: b"|Heap Usage|" in start,
     _read,
     ("sizes are those of blocks, rounded and with their headers",),
+    allocators=((1 << 32, "nuttx-mm"),),
 )

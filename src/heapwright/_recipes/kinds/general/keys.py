@@ -15,6 +15,19 @@ MAX_BINS = 1024
 
 Bins = Literal["none", "exact", "lea", "two-level", "half-fit", "power-of-two"]
 
+Resize = Literal[
+    "in-place",
+    "both-sides",
+    "down-first",
+    "smaller-side",
+    "with-rest",
+    "keep",
+    "keep-half",
+    "trim",
+    "shrink",
+    "move",
+]
+
 BinsPerOctave = Literal[1, 2, 4, 8, 16, 32]
 
 ROUNDED_UP = ("two-level", "half-fit")
@@ -98,18 +111,19 @@ class GeneralKeys(BasePool):
     merge_until: Literal["end", "enough"] = field(
         default="end", description="a lazy merge takes all free blocks behind, or ends once the block is large enough"
     )
-    merged: Literal["filed", "in-place"] = field(
-        default="filed", description="a free block that one behind it joins is filed again, or keeps its place"
+    merged: Literal["filed", "in-place", "at-next"] = field(
+        default="filed",
+        description="a free block that one behind it joins is filed again, keeps its place, or takes the other's",
     )
     top: Literal["last", "bump", "list", "extend"] = field(
         default="last",
         description="memory never used: taken last, taken last and never given back (until short), or a free block",
     )
     grow_least: int = field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
-    resize: Literal["in-place", "both-sides", "keep", "keep-half", "trim", "move"] = field(
+    resize: Resize = field(
         default="in-place",
-        description="realloc resizes where it can; slides down, too; keeps what fits (and fills half); only shrinks; "
-        "always moves",
+        description="realloc resizes where it can; slides down, too, or whenever it can; grows into the smaller free "
+        "neighbour first; resizes where a free block is left; keeps what fits (and fills half); shrinks; moves",
     )
     min_block: int = field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"

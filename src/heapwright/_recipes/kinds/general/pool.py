@@ -41,6 +41,15 @@ RESIZES = {
     "keep-half": lib.HW_RESIZE_KEEP_HALF,
     "move": lib.HW_RESIZE_MOVE,
     "trim": lib.HW_RESIZE_TRIM,
+    "shrink": lib.HW_RESIZE_SHRINK,
+    "with-rest": lib.HW_RESIZE_WITH_REST,
+    "smaller-side": lib.HW_RESIZE_SMALLER_SIDE,
+    "down-first": lib.HW_RESIZE_DOWN_FIRST,
+}
+MERGED = {
+    "filed": lib.HW_MERGED_FILED,
+    "in-place": lib.HW_MERGED_IN_PLACE,
+    "at-next": lib.HW_MERGED_AT_NEXT,
 }
 
 
@@ -128,7 +137,7 @@ class General(GeneralKeys):
             (self.search_from != "start", f"search from {self.search_from}"),
             (self.search_most, f"search at most {self.search_most}"),
             (self.remainder == "filed", "remainders filed"),
-            (self.merged == "in-place", "merged in place"),
+            (self.merged != "filed", f"merged {self.merged.replace('-', ' ')}"),
             (self.merge_until == "enough", "merge until enough"),
             (self.top != "last", f"top {self.top}"),
             (self.grows_down, "from the far end"),
@@ -315,7 +324,7 @@ class General(GeneralKeys):
             "coalesce_from": self.coalesce_from,
             "refile": int(self.remainder == "filed"),
             "merge_enough": int(self.merge_until == "enough"),
-            "keep_place": int(self.merged == "in-place"),
+            "merged": MERGED[self.merged],
             "top": TOPS[self.top] if not self.grows_down else lib.HW_TOP_BELOW,
             "end_word": int(self.grows_down or (tags and self.top == "list")),
             "facing_at": 0,

@@ -96,11 +96,11 @@ def _turn_contradictions(pool: GeneralKeys) -> Iterator[str]:
 
 def _place_contradictions(pool: GeneralKeys) -> Iterator[str]:
     unsorted = pool.bins == "none" and pool.has_lists and pool.order in ("lifo", "fifo")
-    if pool.merged == "in-place" and (pool.coalesce != "immediate" or not unsorted):
-        yield '"merged" "in-place" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
-    if pool.resize == "both-sides" and (not pool.is_tagged or pool.victim_up_to):
+    if pool.merged != "filed" and (pool.coalesce != "immediate" or not unsorted):
+        yield f'"merged" "{pool.merged}" needs "coalesce" "immediate" and one list in "order" "lifo" or "fifo"'
+    if pool.resize in ("both-sides", "down-first", "smaller-side") and (not pool.is_tagged or pool.victim_up_to):
         yield (
-            '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
+            f'"resize" "{pool.resize}" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
             'and no "victim_up_to"; valid: in-place, keep, move'
         )
     if pool.coalesce == "sweep" and (pool.bins != "none" or not pool.has_lists or pool.order == "size"):
