@@ -116,3 +116,17 @@ def test_a_ring_of_32_holds_no_more_and_the_worst_order_needs_all_of_its_proved_
         largest = NETWORKS[name].largest + 14
         assert trace.peak_live_objects == RING
         assert proved.bytes == RING * -(-largest // 8) * 8 + CONTROL
+
+
+@pytest.mark.parametrize("queue", ["easyport", "drr"])
+def test_pools_that_skip_no_free_block_are_proved_near_what_an_order_needs(name: str, queue: str) -> None:
+    """Within 6 %, or 20 % for packets of less than 160 bytes: a header is a large share of them."""
+    bound = LiveBound.of(hw.workload(queue, EXAMPLES / f"{name}.parquet", ring=RING, load=1.3))
+    assert bound is not None
+    recipes = [item for item in hw.zoo() if item.name in ("tlsf", "first-fit-slow-free", "best-fit-slow-free")]
+    assert len(recipes) == 3
+    for recipe in recipes:
+        proved = worst_case_of(bound, recipe)
+        assert proved is not None
+        order = worst_order(bound, recipe)[1]
+        assert order <= proved.bytes <= order * (1.2 if bound.largest < 160 else 1.06), recipe.name
