@@ -20,6 +20,7 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
+from pyarrow import parquet
 
 import heapwright as hw
 
@@ -52,7 +53,7 @@ def traces() -> dict[str, tuple[str, Path]]:
     """The program and the file of every trace, by its name."""
     results = {}
     for path in sorted(path for folder in FOLDERS for path in folder.glob("*.parquet")):
-        if path.stem != "tcp_transfers":  # packets
+        if "op" in parquet.read_schema(path).names:  # packet tables have none
             name = re.sub(r"^(rec|wee)_|_[ab]$|(?<=^kmem)_.*", "", path.stem)
             results[path.stem] = PROGRAMS.get(name, name), path
     return results

@@ -1,6 +1,6 @@
 """Load for an MQTT broker: sensors that come and go, and subscribers of which some are away for a while.
 
-Every client is a real mosquitto_pub or mosquitto_sub over loopback. What is sent is drawn from a seed; when it
+Every client is a real mosquitto_pub or mosquitto_sub. What is sent is drawn from a seed; when it
 arrives is up to the machine. Times and messages are bounded.
 """
 
@@ -23,9 +23,11 @@ QUANTITIES = ("temperature", "humidity", "door", "power", "image")
 class Load:
     """A schedule of things to do, and the processes they started."""
 
+    address: str
     port: int
     draw: random.Random
     messages_left: int
+    quantities: tuple[str, ...] = QUANTITIES
     agenda: list[tuple[float, int, Callable[[float], None]]] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -37,7 +39,7 @@ class Load:
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         """Start one client."""
         process = subprocess.Popen(
-            [command[0], "-h", "127.0.0.1", "-p", str(self.port), *command[1:]],
+            [command[0], "-h", self.address, "-p", str(self.port), *command[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -74,7 +76,7 @@ def payload(draw: random.Random, quantity: str) -> bytes:
 def sensor(load: Load, when: float) -> None:
     """A sensor connects, sends some readings (half the sensors retained, with any quality of service), and leaves."""
     draw = load.draw
-    quantity = draw.choice(QUANTITIES)
+    quantity = draw.choice(load.quantities)
     topic = f"site/room-{draw.randrange(ROOMS)}/{quantity}/sensor-{draw.randrange(4)}"
     retained = ["-r"] if draw.random() < 0.5 else []
     process = load.start("mosquitto_pub", "-l", "-t", topic, "-q", draw.choice("0112"), *retained)
@@ -110,17 +112,20 @@ def subscriber(load: Load, number: int, when: float) -> None:
 
 
 def main() -> None:
-    """Run the load against a broker on 127.0.0.1."""
+    """Run the load against a broker."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--messages", type=int, default=160)
     parser.add_argument("--sensors", type=int, default=20)
     parser.add_argument("--subscribers", type=int, default=12)
+    parser.add_argument("--quantities", default=",".join(QUANTITIES), help="what the sensors measure")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
 
-    load = Load(arguments.port, random.Random(arguments.seed), arguments.messages)
+    quantities = tuple(arguments.quantities.split(","))
+    load = Load(arguments.address, arguments.port, random.Random(arguments.seed), arguments.messages, quantities)
     for number in range(arguments.subscribers):
         load.at(load.draw.uniform(0, 2), lambda now, number=number: subscriber(load, number, now))
     for _ in range(arguments.sensors):

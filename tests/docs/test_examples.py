@@ -11,14 +11,28 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import heapwright as hw
+from heapwright._explore.default_space import bounded_recipes
+from heapwright._replay.worst_case import worst_case_of
 from heapwright._support.errors import HeapwrightError
+from heapwright._traces.live_bound import LiveBound
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE
 from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.statistics import burstiness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACES = ["lighttpd_server", "mosquitto_broker"]
-PACKETS = ["tcp_transfers"]
+PACKETS = [
+    "modbus_polls",
+    "opcua_subscriptions",
+    "quic_downloads",
+    "sensor_frames",
+    "tcp_lossy",
+    "tcp_transfers",
+    "voip_calls",
+]
+RING = 32
 
 
 def rows_of_readme() -> dict[str, list[str]]:
@@ -31,10 +45,10 @@ def rows_of_readme() -> dict[str, list[str]]:
     return rows
 
 
-def frequent(values: np.ndarray) -> str:
-    """The two most frequent values with their shares, as in the README."""
+def frequent(values: np.ndarray, number: int = 2) -> str:
+    """The most frequent values with their shares, as in the README."""
     result, count = np.unique(values, return_counts=True)
-    first = np.argsort(-count, kind="stable")[:2]
+    first = np.argsort(-count, kind="stable")[:number]
     return ", ".join(f"{result[i]} ({100 * count[i] / len(values):.1f} %)" for i in first)
 
 
@@ -53,16 +67,20 @@ def trace_row(trace: Trace, script: str) -> list[str]:
     ]
 
 
-def packets_row(table: PacketTable, script: str) -> list[str]:
+def packets_row(table: PacketTable) -> list[str]:
+    bound = LiveBound.of(hw.workload("easyport", table, ring=RING))
+    assert bound is not None
+    proved = worst_case_of(bound, bounded_recipes([bound], 8)[0])
+    assert proved is not None
     return [
         str(len(table)),
-        table.metadata["link"],
         f"{table.ts_us[-1] / 1e6:.1f}",
-        frequent(table.frame_len),
-        frequent(table.ip_len),
-        str(len(np.unique(table.frame_len))),
         str(len(np.unique(table.flow))),
-        f"`{script}`",
+        frequent(table.ip_len, 3),
+        str(len(np.unique(table.ip_len))),
+        f"{burstiness(table.ts_us)['interarrival_cv']:.2f}",
+        str(bound.largest),
+        str(proved.bytes),
     ]
 
 
@@ -91,19 +109,28 @@ def test_a_trace_is_what_the_readme_says(name: str, script: str) -> None:
     assert rows_of_readme()[name] == trace_row(trace, script)
 
 
-def test_a_packet_table_is_what_the_readme_says() -> None:
-    table = PacketTable.read(EXAMPLES / "tcp_transfers.parquet")
+@pytest.mark.parametrize("name", PACKETS)
+def test_a_packet_table_is_what_the_readme_says(name: str) -> None:
+    table = PacketTable.read(EXAMPLES / f"{name}.parquet")
     assert "warning" not in table.metadata
-    assert rows_of_readme()["tcp_transfers"] == packets_row(table, "record_tcp.sh")
+    assert rows_of_readme()[name] == packets_row(table)
 
 
-def test_the_capture_holds_frames_a_wire_would_carry() -> None:
-    table = PacketTable.read(EXAMPLES / "tcp_transfers.parquet")
-    assert (table.proto == 6).all()
-    assert table.ip_len.max() == 1500
+@pytest.mark.parametrize("name", PACKETS)
+def test_the_capture_holds_frames_a_wire_would_carry(name: str) -> None:
+    table = PacketTable.read(EXAMPLES / f"{name}.parquet")
+    assert table.metadata["link"] == "Ethernet"
+    assert table.ip_len.max() <= (102 if name == "sensor_frames" else 1500)
     np.testing.assert_array_equal(table.frame_len, table.ip_len + 14)
-    both_ways = [set(table.dir[table.flow == flow].tolist()) for flow in np.unique(table.flow)]
-    assert all(directions == {0, 1} for directions in both_ways)
+    flows = np.unique(table.flow[table.proto == 6])
+    assert all(set(table.dir[table.flow == flow].tolist()) == {0, 1} for flow in flows)
+
+
+def test_the_script_makes_each_packet_table_and_lists_it() -> None:
+    text = (EXAMPLES / "record_networks.sh").read_text()
+    assert all(f"\n#   {name} " in text and f"\n{name}() {{" in text for name in PACKETS)
+    wrong = subprocess.run(["sh", EXAMPLES / "record_networks.sh", "x"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2 and all(name in wrong.stderr for name in PACKETS)
 
 
 def test_the_traces_press_on_a_heap() -> None:
@@ -114,7 +141,7 @@ def test_the_traces_press_on_a_heap() -> None:
         assert trace.live_objects[-1] < 10, "the program ended properly, so it freed nearly all"
 
 
-@pytest.mark.parametrize("script", ["record_mqtt.sh", "record_http.sh", "record_tcp.sh"])
+@pytest.mark.parametrize("script", ["record_mqtt.sh", "record_http.sh", "record_networks.sh"])
 def test_a_script_is_executable_shell(script: str) -> None:
     assert os.access(EXAMPLES / script, os.X_OK)
     assert subprocess.run(["sh", "-n", EXAMPLES / script], check=False).returncode == 0
