@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from heapwright._api.arguments import PathLike, listed, one_line_errors
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
 
@@ -202,7 +204,10 @@ def _imported(path: Path, folder: Path, add: Add) -> Path:
         table.write(target)
         lost = [table.metadata["warning"]] if "warning" in table.metadata else []
         add("The packets", ["import", path, "-o", target], [f"{target}: {len(table):,} packets.", *lost])
-    add("The traffic", ["profile", target], in_words(profile_packets(table, path.stem)))
+    words = in_words(profile_packets(table, path.stem))
+    if longer := int(np.count_nonzero(table.ip_len > table.frame_len)):
+        words.append(f"{longer:,} packets claim more bytes than their frames hold; --mtu limits what these may need.")
+    add("The traffic", ["profile", target], words)
     return target
 
 
