@@ -58,8 +58,12 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "diagnose a.parquet": (False, ["kind", "confidence", "sentence", "files", "findings", "notes"]),
     "profile a.parquet": (False, PROFILE),
     "profile packets.parquet": (False, ["name", "packets", "sizes", "flows"]),
+    "network packets.parquet --ring 8 --budget 3s -o network": (
+        False,
+        ["packets", "traces", "queues", "study", "heap", "reserve_bytes", "proofs", "metrics", "page", "commands"],
+    ),
     "workload queue packets.parquet -o queue.parquet": (False, WRITTEN),
-    "workload poisson --requests 50 -o poisson.parquet": (False, WRITTEN),
+    "workload poisson --set requests=50 -o poisson.parquet": (False, WRITTEN),
     "zoo": (True, RECIPE),
     "zoo tlsf": (True, RECIPE),
     "zoo wifi-special-pools --from-profile a.parquet": (True, RECIPE),

@@ -76,7 +76,7 @@ def test_a_link_that_does_not_keep_up_is_said_with_a_ring_that_bounds_it(packets
     slow, fast = found(1.6), found(0.5)
     assert not slow.keeps_up and slow.waiting > 0.1 and slow.ring is not None and slow.ring >= 16
     assert "The link is too slow or the queue too long: " in slow.sentence(1000)
-    assert f"--ring {slow.ring} would bound it and drop " in slow.sentence(1000)
+    assert f"A ring of {slow.ring} would bound it and drop " in slow.sentence(1000)
     assert fast.keeps_up and fast.dropped == 0
     assert fast.sentence(1000).startswith("Nothing bounds the queue: a reserve holds for this load only.")
     ring = hw.workload("easyport", packets, load=1.6, ring=slow.ring)

@@ -66,6 +66,7 @@ COMMANDS = (
     ["trace", "copies", str(TRACE), "-o", "copies", "--count", "2"],
     ["trace", "worst", str(BROKER), "freertos-heap4", "-o", "worst.parquet", "--tries", "3"],
     ["profile", str(PACKETS)],
+    ["network", str(PACKETS), "--ring", "8", "--set", "count=500", "--budget", "3s", "-o", "network"],
     ["workload", "easyport", str(PACKETS), "--load", "0.7,0.9", "-o", "tcp.parquet"],
     ["fit", str(BROKER), "--heap", "zephyr-sys-heap", "--copies", "2"],
     ["replay", str(TRACE), str(BROKER), "--heap", "lwip-mem", "--heap", "lib:glibc"],

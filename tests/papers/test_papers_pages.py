@@ -22,10 +22,10 @@ from heapwright._traffic.workloads.modem import modem as workload
 from heapwright_papers import (
     drr,
     easyport,
-    held_out,
     measuring,
     mixes,
     modem,
+    own_space,
     pools,
     sensor,
     techniques,
@@ -91,7 +91,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         few |= {"explored_packets": 1_000, "grid_packets": 1_000} if module is easyport else SHORT
         monkeypatch.setattr(module, "CASE", replace(module.CASE, **few))
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
-    monkeypatch.setattr(held_out, "GRID_RECIPES", RECIPES)
+    monkeypatch.setattr(own_space, "STEP", 4)
     monkeypatch.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": RECIPES})
 
 

@@ -47,7 +47,8 @@ def space(at: int, align: int) -> list[Recipe]:
 def recipes(trace: Trace, count: int) -> list[Recipe]:
     """Some of the trace's default spaces, in equal parts of each alignment."""
     draw, at = random.Random(len(trace)), TRACES.index(trace)
-    return [item for align in ALIGNMENTS for item in draw.sample(space(at, align), count // len(ALIGNMENTS))]
+    drawn = [item for align in ALIGNMENTS for item in draw.sample(space(at, align), count // len(ALIGNMENTS))]
+    return [item for item in drawn if policy_struct(item).fixed_end < 30_000]  # blocks for all of a queue need more
 
 
 def everything(trace: Trace, recipe: Recipe, arena: int | None) -> Any:

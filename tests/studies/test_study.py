@@ -210,7 +210,7 @@ def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Anal
     assert output.reserve == "Reserve 144 bytes for a load like the recorded one."
     counted = shipped(study, IDS[0], RECIPES[0].model_copy(update={"counters": True}))
     assert counted.metrics is None
-    assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 160.")
+    assert counted.reserve.endswith("recorded one, and 24 more for the counters that it has here: 168.")
 
 
 def test_held_out_results_are_stored_apart(study: Analysis) -> None:

@@ -50,7 +50,11 @@ COMMANDS = {
     "report": (8000, "page_plots/", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html")),
     "page": (250_000, "page.html", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html")),
     "import": (2000, "new.parquet", (HEAPWRIGHT, "import", "packets.csv", "-o", "new.parquet")),
-    "workload": (2000, "new.parquet", (HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet")),
+    "workload": (
+        2000,
+        "new.parquet",
+        (HEAPWRIGHT, "workload", "poisson", "--set", "requests=9999", "-o", "new.parquet"),
+    ),
     "record": (2000, "new.parquet", (HEAPWRIGHT, "record", "-o", "new.parquet", "--", "sh", "-c", RAISED)),
     "reproduce": (8000, "out/papers/paper-details.html", (sys.executable, "-c", PAGE)),
 }
@@ -79,6 +83,6 @@ def test_the_file_is_named_and_nothing_half_made_is_left(name: str, trace: str, 
 def test_what_was_there_stays(tmp_path: Path) -> None:
     Trace.from_columns(op=[0], id=[1], size=[8]).write(tmp_path / "new.parquet")
     before = (tmp_path / "new.parquet").read_bytes()
-    line = (HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet")
+    line = (HEAPWRIGHT, "workload", "poisson", "--set", "requests=9999", "-o", "new.parquet")
     assert limited(tmp_path, *line, most=2000).returncode == 1
     assert (tmp_path / "new.parquet").read_bytes() == before

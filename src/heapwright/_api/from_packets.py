@@ -206,7 +206,7 @@ def _imported(path: Path, folder: Path, add: Add) -> Path:
         add("The packets", ["import", path, "-o", target], [f"{target}: {len(table):,} packets.", *lost])
     words = in_words(profile_packets(table, path.stem))
     if longer := int(np.count_nonzero(table.ip_len > table.frame_len)):
-        words.append(f"{longer:,} packets claim more bytes than their frames hold; --mtu limits what these may need.")
+        words.append(f"{longer:,} packets claim more bytes than their frames hold; an MTU limits what these may need.")
     add("The traffic", ["profile", target], words)
     return target
 

@@ -28,9 +28,9 @@ from heapwright._cli.progress import steps
     "--also",
     multiple=True,
     type=click.Choice(["field", "inline", "package", "watched"]),
-    help="field: count blocks by size for `check --field`. inline: NAME_heap_inline.h, macros for calls of constant "
-    "sizes. package: files for CMake, PlatformIO, ESP-IDF and Zephyr. watched: NAME_heap_watched.c, which reports "
-    "objects to AddressSanitizer and Valgrind. Repeat the flag for more.",
+    help="More to write. field: count blocks by size for `check --field`. inline: NAME_heap_inline.h, macros for calls "
+    "of constant sizes. package: files for CMake, PlatformIO, ESP-IDF and Zephyr. watched: NAME_heap_watched.c, which "
+    "reports objects to AddressSanitizer and Valgrind. Repeat the flag for more.",
 )
 @click.option(
     "--behind",

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import Value, combine
-from heapwright._replay.usage import Usage, usage_of
 from heapwright._support.engine import Engine
 from heapwright._support.errors import HeapwrightError
 
 if TYPE_CHECKING:
+    from heapwright._replay.usage import Usage
     from heapwright._studies.analysis import Analysis
     from heapwright._traces.trace import Trace
 
@@ -72,7 +72,11 @@ class ShippingOptions:
         if self.study is not None:
             return shipped(self.study, self.id, recipe)
         known = self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None, recorded=None)
-        return known._replace(recorded=usage_of(traces, recipe)) if traces else known
+        if not traces:
+            return known
+        from heapwright._replay.usage import usage_of
+
+        return known._replace(recorded=usage_of(traces, recipe))
 
 
 def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
@@ -107,6 +111,7 @@ def _replayed(
 ) -> tuple[Mapping[str, Value] | None, Usage | None]:
     """`metrics` and `recorded` of `Shipped`."""
     from heapwright._replay.replay import replay
+    from heapwright._replay.usage import usage_of
     from heapwright._studies.originals import original
 
     try:

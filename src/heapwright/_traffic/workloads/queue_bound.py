@@ -55,7 +55,7 @@ class QueueBound:
         if self.bound is not None:
             lost = f"; {100 * self.dropped:.2g} % of the packets were dropped" if self.dropped else ""
             return f"The queue holds at most {self.bound}, {self.bound.payload_bytes:,} bytes{lost}."
-        ring = f"--ring {self.ring} would bound it and drop {100 * self.dropped:.2g} % of the packets"
+        ring = f"A ring of {self.ring} would bound it and drop {100 * self.dropped:.2g} % of the packets"
         if self.keeps_up:
             return f"Nothing bounds the queue: a reserve holds for this load only. {ring}."
         return (
