@@ -18,6 +18,7 @@
 #define HW_COUNTERS_H
 
 #include "arena.h"
+#include "arithmetic.h"
 
 enum { HW_COUNT_MALLOCS = 0, HW_COUNT_USED = 4, HW_COUNT_FREES = 8, HW_COUNT_MOST = 12, HW_COUNT_REFUSED = 16 };
 

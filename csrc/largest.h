@@ -23,13 +23,26 @@ static inline uint32_t largest_offered(const struct hw_policy *p, const uint32_t
     return most < pool->min_size ? 0 : most;
 }
 
+/* Free blocks to look at: none where the request first empties quick lists, whose blocks then may lie ahead of all that
+ * a search examines before it ends. */
+static inline uint32_t sure_looks(const struct hw_policy *p, const struct hw_pool *pool, uint32_t looks)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        if (p->pools[i].kind == HW_QUICK && p->pools[i].quick.flush_from && pool->kind == HW_GENERAL &&
+            pool->general.search_most) {
+            return 0;
+        }
+    }
+    return looks;
+}
+
 static inline size_t hw_largest_free(const struct hw_policy *p, struct hw_heap *heap, uint32_t looks)
 {
     uint32_t largest = 0;
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->site == 0 && holds_blocks(pool) && pool_is_bounded(p, pool, heap)) {
-            largest = larger(largest, largest_offered(p, i, HW_ASK(pool, largest, heap, looks)));
+            largest = larger(largest, largest_offered(p, i, HW_ASK(pool, largest, heap, sure_looks(p, pool, looks))));
         }
     }
     return (size_t)largest;

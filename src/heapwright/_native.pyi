@@ -110,6 +110,7 @@ class _Lib:
     HW_CHECKS_FULL: Final[int]
     HW_CHECKS_NEIGHBOURS: Final[int]
     HW_CACHE_UNITS: Final[int]
+    HW_CLASS_SHIFT: Final[int]
     HW_MAP_STEPS: Final[int]
     HW_FILLED: Final[int]
     HW_SAMPLED: Final[int]

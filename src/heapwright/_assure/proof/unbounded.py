@@ -70,7 +70,7 @@ def run_wp(files: dict[str, str], folder: Path) -> tuple[int, dict[str, list[str
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "why3.conf").write_text(_configuration(), encoding="utf-8")
-    command = ["frama-c", "-machdep", "gcc_x86_64", f"-cpp-extra-args=-D{align_unchecked('app')}"]
+    command = ["frama-c", "-c11", "-machdep", "gcc_x86_64", f"-cpp-extra-args=-D{align_unchecked('app')}"]
     command += ["-wp", "-wp-rte", "-wp-model", "Typed+cast", "-wp-prover", ",".join(PROVERS)]
     command += ["-wp-timeout", str(SECONDS), "-wp-par", "2"]
     command += ["-wp-fct", ",".join(functions_with_contracts(files["app_heap.c"])), "app_heap.c"]
