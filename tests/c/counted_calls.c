@@ -61,13 +61,13 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < calls.count; i++) {
         perform(heap, &calls.call[i], calls.objects);
         if (i + 1u == calls.count / 10u) {
-            early = app_statistics(heap).peak;
+            early = app_usage(heap).peak;
         }
     }
     for (int kind = 0; kind < KINDS; kind++) {
         printf("%lu %lu ", total[kind], worst[kind]);
     }
-    printf("%lu %lu %lu %lu\n", 2u * counted_copied, failed, early, (unsigned long)app_statistics(heap).peak);
+    printf("%lu %lu %lu %lu\n", 2u * counted_copied, failed, early, (unsigned long)app_usage(heap).peak);
     free(arena);
     forget_calls(calls);
     return 0;

@@ -29,7 +29,7 @@ class Counted:
     Attributes:
         copied: loads and stores of words that reallocs copied.
         failed: requests that failed.
-        early: footprint in bytes after a tenth of the calls.
+        early: footprint in bytes after a tenth of the calls, with regions that are partly empty.
         footprint: the same at the end.
     """
 

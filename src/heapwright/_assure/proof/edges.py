@@ -119,6 +119,7 @@ def edge_names(recipe: Recipe, values: Mapping[str, Any], compared: bool, seed: 
         "control": values["control"],
         "fixed_end": values["fixed_end"],
         "covers": int(covers(recipe)),
+        "caches": int(recipe.checks == "full" or any(pool["cached"] for pool in values["pools"])),
         "serves": serves(recipe),
         "waste": waste(recipe, values),
         "merges": all(pool.merges(recipe.align) for pool in owners_in(recipe.pools)),
