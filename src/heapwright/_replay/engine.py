@@ -163,12 +163,12 @@ class _Watcher:
     If a reached corner does not end the replay, the watch is called in any case.
     """
 
-    def __init__(self, struct: Any, watch: Watch, often: int) -> None:
+    def __init__(self, struct: Any, watch: Watch, calls: int) -> None:
         self._struct, self._watch = struct, watch
         self.so_far: ReplayProgress | None = None
         self.error: BaseException | None = None
         self._levels: PruningThresholds | None = None
-        self._often = often
+        self._often = max(WATCHED_CALLS, calls // _WATCHED_TIMES)
         self.asked = ffi.new("struct hw_watch *", {"every": self._often, "go_on": lib.hw_go_on})
         if isinstance(watch, LevelWatch):
             self._take(watch.levels())
@@ -310,18 +310,13 @@ def run(
     arena: int | None,
     check: int = lib.HW_CHECK_NOTHING,
     watch: Watch | None = None,
-    often: int | None = None,
 ) -> tuple[Any, int]:
-    """Replay once: the engine's counts (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does.
-
-    The watch is called after each ``often`` calls; by default, after each 64th of them, but at least 4096.
-    """
+    """Replay once: the engine's counts (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
     calls = trace.calls_at(recipe.sites)
     size = arena_bytes_of(struct, arena)
     result = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
-    often = often or max(WATCHED_CALLS, len(trace) // _WATCHED_TIMES)
-    watcher = _Watcher(struct, watch, often) if watch else None
+    watcher = _Watcher(struct, watch, len(trace)) if watch else None
     handle = ffi.new_handle(watcher)
     options = ffi.new("struct hw_options *", (check, ffi.NULL, ffi.NULL))
     if watcher:

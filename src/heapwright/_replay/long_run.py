@@ -116,8 +116,7 @@ def _covered(future: Trace, recipe: Recipe, struct: Any, watch: Watch | None = N
             raise GivenUpError(_NONE_YET, Margins(0, 0, 0, 0))
         return True
 
-    often = max(1, int(_BASE * len(future)))
-    result, arena = run(future, recipe, struct, None, watch=take, often=often)
+    result, arena = run(future, recipe, struct, None, watch=take)
     covered[len(future)] = high_water_mark(struct, result)
     return covered, result, arena
 
