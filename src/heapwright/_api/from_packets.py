@@ -107,7 +107,7 @@ def network(
         captures: pcap, pcapng, tsh, CSV files or packet tables; several are networks that one heap has to suit.
         output: the folder of all files. The same call goes on where an earlier one stopped.
         queue: "fifo", "drr" (deficit round robin), "priority", "fixed" (drops what is beyond its length), or a Python
-            file with a class Queue (docs/workloads.md).
+            file with a class Queue (docs/network.md).
         ring: most packets in the queue, as descriptors of a driver's ring; then the reserve is proved for any order.
         mtu: bytes of the largest IP packet; the largest seen if None.
         state: bytes stored with each packet; None is the workload's own.

@@ -248,7 +248,7 @@ def workload(
 
     Args:
         name: "drr", "easyport", "priority", "url" or "queue", which need `packets`, or a Python file with a class Queue
-            (docs/workloads.md); "modem" or "poisson", which need none.
+            (docs/network.md); "modem" or "poisson", which need none.
         packets: the traffic.
         load: share of time that the link of a workload of packets is busy, or how many times as many requests a second
             "poisson" has; several give a trace each, in a list. None is the workload's own.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     default="fifo",
     show_default=True,
     help="How packets wait for the link: first in, first out; deficit round robin; short ones first; a queue of fixed "
-    "length; or a queue of your own in Python (docs/workloads.md).",
+    "length; or a queue of your own in Python (docs/network.md).",
 )
 @click.option(
     "--ring",
@@ -123,10 +125,10 @@ def _in_json(answer: Network) -> dict[str, Any]:
         "study": str(answer.study),
         "heap": decision.pick.id,
         "reserve_bytes": answer.reserve_bytes,
-        "proofs": [proof._asdict() if hasattr(proof, "_asdict") else vars(proof) for proof in answer.proofs],
+        "proofs": [asdict(proof) for proof in answer.proofs],
         "energy_nJ_per_block": answer.energy,
         "metrics": decision.pick.metrics,
         "files": list(map(str, answer.heap)),
         "page": str(answer.page),
-        "commands": [" ".join(step.command) for step in answer.steps],
+        "commands": [shlex.join(step.command) for step in answer.steps],
     }

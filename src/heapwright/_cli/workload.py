@@ -126,7 +126,7 @@ _SUMMARIES = {
     "priority": "strict priority: short packets are sent before others",
     "url": "URL-based switching: blocks of 8, 11 and 20 bytes for each packet",
     "queue": "a transmit queue, filled and emptied; a packet that finds it full is dropped",
-    FILE: "a queue of your own in Python (docs/workloads.md)",
+    FILE: "a queue of your own in Python (docs/network.md)",
     "modem": "a modem concentrator: calls enter and leave software units, with blocks of their own",
     "poisson": "requests of a Poisson process, with uniform sizes and exponential holding times",
 }

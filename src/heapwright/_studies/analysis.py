@@ -52,11 +52,14 @@ def reserve_for(needs: Sequence[MemoryNeed], *, proved: bool = False) -> int | N
     need, and at least what their futures do, which swing as the recordings do and one step beyond. None if no recording
     was served.
 
-    ``proved``: the futures' needs are enough for any order of the objects, and so the reserve.
+    ``proved``: the futures' needs are enough for any order of the objects, so the reserve has no margin.
     """
     if proved:
-        sizes = [need.bytes for need in needs if need.role == "future"]
-        return None if None in sizes or not sizes else round_up(max(size for size in sizes if size), UNIT)
+        futures = [need.bytes for need in needs if need.role == "future"]
+        apart = [need.bytes for need in needs if need.role == "held out"]  # which may hold more than what is bounded
+        if None in futures or not futures:
+            return None
+        return round_up(max(size for size in [*futures, *apart] if size is not None), UNIT)
     recorded = [need.bytes for need in needs if need.role in ("explored", "held out") and need.bytes is not None]
     futures = [need.bytes for need in needs if need.role == "future" and need.bytes is not None]
     return reserved(recorded, futures, 1.0) if recorded else None
@@ -138,8 +141,9 @@ class Analysis(StudyFile):
 
     @property
     def live_bounds(self) -> dict[str, LiveBound]:
-        """Bounds on what is live at once, by the name of the trace explored on or held out that has one."""
-        return {name: LiveBound.parse(text) for name, text in self.meta.get("live_bounds", {}).items()}
+        """Bounds on what is live at once, by the name of the trace explored on that has one."""
+        stored, explored = self.meta.get("live_bounds", {}), {info.name for info in self.traces()}
+        return {name: LiveBound.parse(text) for name, text in stored.items() if name in explored}
 
     @property
     def proved(self) -> bool:
@@ -337,7 +341,7 @@ class Analysis(StudyFile):
                     most[row] = max(most[row], size)
         foreseen = np.ceil(futures / UNIT) * UNIT
         if self.proved:
-            proved: Floats = np.where(foreseen > 0, foreseen, np.nan)
+            proved: Floats = np.where(foreseen > 0, np.maximum(foreseen, np.ceil(most / UNIT) * UNIT), np.nan)
             return proved
         reserves = np.array([with_margin(size) if size else np.nan for size in most])
         result: Floats = np.maximum(reserves, foreseen)

@@ -57,6 +57,5 @@ def proofs_of(study: Analysis, id: str) -> list[ReserveProof]:
     """The proofs of a recipe's reserve, one for each bound of the traces explored on; none unless all have one."""
     if not study.proved:
         return []
-    names, recipe = {info.name for info in study.traces()}, study.recipe(id)
-    bounds = dict.fromkeys(bound for name, bound in study.live_bounds.items() if name in names)
-    return [proof_of(bound, recipe) for bound in bounds]
+    recipe = study.recipe(id)
+    return [proof_of(bound, recipe) for bound in dict.fromkeys(study.live_bounds.values())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def priority(
     """
     return run_queue(
         "priority",
-        Queue(urgent),
+        functools.partial(Queue, urgent),
         packets,
         size=size,
         count=count,

@@ -6,6 +6,7 @@ is one. The link, the trace and the bound on what is held are those of the other
 
 from __future__ import annotations
 
+import functools
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -47,15 +48,15 @@ class PacketQueue(Protocol):
 
 def run_queue(
     name: str,
-    queue: PacketQueue,
+    make: Callable[[], PacketQueue],
     packets: PacketTable,
     *,
-    size: link.Size,
-    count: int | None,
-    load: float,
-    rate: float | None,
-    ring: int | None,
-    extra: int,
+    size: link.Size = "frame",
+    count: int | None = None,
+    load: float = link.LOAD,
+    rate: float | None = None,
+    ring: int | None = None,
+    extra: int = 0,
     **options: object,
 ) -> Trace:
     """The heap calls of packets in a queue: one block a packet, from arrival to the end of its sending.
@@ -68,7 +69,7 @@ def run_queue(
     table, packets = packets, link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     link.ring_limit(ring)
-    events = _run(name, queue, packets, bits, ring)
+    events = _run(name, make(), packets, bits, ring)
     held = [ObjectClass(ring, extra, link.largest_size(table, size) + extra)] if ring else []
     info = link.link_facts(bits, load, rate, ring, events, held)
     metadata = link.label(packets, name, size=size, **info, extra=extra, **options)
@@ -131,19 +132,4 @@ def queue_file(path: Path) -> Callable[..., Trace]:
         raise HeapwrightError(f"{path}: {type(error).__name__}: {error}") from error
     if not callable(queue):
         raise HeapwrightError(f"{path}: has no class Queue with put(packet) and take()")
-
-    def workload(
-        packets: PacketTable,
-        *,
-        size: link.Size = "frame",
-        count: int | None = None,
-        load: float = link.LOAD,
-        rate: float | None = None,
-        ring: int | None = None,
-        extra: int = 0,
-    ) -> Trace:
-        return run_queue(
-            path.stem, queue(), packets, size=size, count=count, load=load, rate=rate, ring=ring, extra=extra
-        )
-
-    return workload
+    return functools.partial(run_queue, path.stem, queue)
