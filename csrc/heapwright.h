@@ -69,8 +69,8 @@ struct hw_counters {
     uint32_t frees;      /* number of objects given back */
 };
 
-/* Classes of blocks that the heap counts, by their bytes with header: the first has those of less than 16, the next
- * those of less than 32, and so on; the last has all larger ones. */
+/* Classes of blocks that the heap counts, by their bytes with header: the first has blocks of less than 16, the next
+ * blocks of less than 32, and so on; the last has all larger ones. */
 #define HW_CLASSES 16u
 
 /* The result of hw_usage(): the most that a heap was used for since hw_init(), in bytes unless noted otherwise. */

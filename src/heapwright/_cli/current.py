@@ -43,7 +43,7 @@ def is_file_of_heap(heap: str) -> bool:
 def own_heap(settings: dict[str, Any]) -> str | None:
     """The current allocator if it is given by a file, taken out of the settings of an exploration.
 
-    A system's name in the settings becomes that of its heap.
+    A system's name in the settings becomes its heap's name.
     """
     from heapwright._api.sizes import heap_of_system
 

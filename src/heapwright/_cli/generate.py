@@ -18,7 +18,7 @@ from heapwright._cli.progress import steps
     "--platform",
     metavar="NAME",
     shell_complete=platforms,
-    help="Also write the port to this platform (heapwright platforms); default that of the study, or none.",
+    help="Also write the port to this platform (heapwright platforms); default: the study's, or none.",
 )
 @click.option("--prefix", default="app", show_default=True, metavar="NAME", help="Prefix of all names in the C code.")
 @click.option(

@@ -46,7 +46,7 @@ _CARRIED = (
     Setting("mtu", click.IntRange(68, 0xFFFF), "bytes of the largest IP packet; larger ones are cut; default none"),
 )
 FILE = "FILE.py"
-"""The name of a queue of one's own in the table of parameters."""
+"""The name of a user's queue in the table of parameters."""
 
 _RING = Setting("ring", click.IntRange(1, (1 << 32) - 1), "packets held at most, others are dropped; default no limit")
 _HEADERS = "bytes of a packet that are not stored; default 40 with --size ip, else 0"

@@ -92,7 +92,7 @@ def adapted(recipe: Recipe, platform: TargetPlatform | None) -> Recipe | None:
 
 
 def align_for(platform: TargetPlatform | None, align: int | None) -> int:
-    """The alignment of a space: by default that of its platform. Raises ParameterError for less than that needs."""
+    """The alignment of a space: by default its platform's. Raises ParameterError for less than that needs."""
     least = DEFAULT_ALIGN if platform is None else platform.align
     if platform is not None and align is not None and align < least:
         raise ParameterError(f"{align}: {platform.name} needs {least} or more", parameter="align")

@@ -75,7 +75,7 @@ class EnergyTable:
 
 
 PROCESSES = ("90 nm", "22 nm")
-"""Processes of the memories with a table: that of the papers' years, and that of microcontrollers with much SRAM."""
+"""Processes of the memories with a table: of the papers' years, and of microcontrollers with much SRAM."""
 
 
 @cache

@@ -30,7 +30,7 @@ BLOCK_BYTES = 116
 _LAYOUT = f"4sBBH10I{CLASSES}H{CLASSES}HI"
 _MAGIC = b"HWF1"
 _SMALLEST = 16
-"""Bytes, exclusive: where the first class of blocks ends; each other one ends at twice that of the one before."""
+"""Bytes, exclusive: where the first class of blocks ends; each other one ends at twice the end of the one before."""
 
 _ADDRESS = re.compile(r"^\s*(?:0x)?[0-9A-Fa-f]+(?:\s*<[^>]*>)?:\s", re.MULTILINE)
 """What a debugger writes ahead of the bytes of a line."""

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
     """The least arena that a theorem gives for programs like the trace; None if no theorem applies.
 
-    Programs like the trace are those with its live bytes; of a trace with a `LiveBound` those with the objects that the
-    bound allows, in any order.
+    Programs like the trace have its live bytes; of a trace with a `LiveBound` they have the objects that the bound
+    allows, in any order.
 
     A theorem applies to requests at the heap's own alignment, and to recipes of a single pool that never skips a
     fitting free block, with or without quick lists in front of it, or of fixed pools: the pool's kind has the theorems.

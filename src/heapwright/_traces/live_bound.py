@@ -38,7 +38,7 @@ class ObjectClass(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveBound:
-    """Bound on the live objects: those of each class, the class of the largest objects first."""
+    """Bound on the live objects of each class, the class of the largest objects first."""
 
     classes: tuple[ObjectClass, ...]
 

@@ -116,7 +116,7 @@ class PacketTable:
         """The packets with each IP packet above `mtu` bytes cut into packets of at most that size.
 
         Hosts whose network card joins segments (GRO, TSO) capture packets that no link carries. The parts come at the
-        time of the whole, and each repeats its headers: those of the link, and 40 bytes of IP and TCP. `metadata`
+        time of the whole, and each repeats the headers of the link, and 40 bytes of IP and TCP. `metadata`
         keeps "mtu", and in "segmented" how many packets were cut.
 
         Raises:

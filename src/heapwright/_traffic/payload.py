@@ -31,7 +31,7 @@ def payload(packets: PacketTable) -> NDArray[np.int64]:
 def most_payload(packets: PacketTable) -> int:
     """Bytes of data of the largest packet that may come: as in these, without time stamps in any; the frame without IP.
 
-    With an MTU in the metadata also that of a packet of the MTU without a transport.
+    With an MTU in the metadata also a packet of the MTU without a transport.
     """
     carried = packets.ip_len > 0
     headers = np.where(packets.proto == TCP, IP_HEADER + TCP_HEADER, IP_HEADER)

@@ -12,7 +12,7 @@ struct {{ prefix }}_field {
     uint16_t bytes;               /* of this block */
     uint32_t recipe;              /* the first 32 bits of the recipe's hash */
     uint32_t boots;               /* number of calls of {{ prefix }}_field_boot() */
-    uint32_t arena;               /* as of struct {{ prefix }}_usage, like the next four; peaks are those of all boots */
+    uint32_t arena;               /* as of struct {{ prefix }}_usage, like the next four; peaks are over all boots */
     uint32_t peak;                /* bytes */
     uint32_t used_peak;           /* bytes */
     uint32_t refused;             /* number of requests, in all boots */

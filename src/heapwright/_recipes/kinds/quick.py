@@ -290,7 +290,7 @@ class Quick(BasePool):
         return self.lists_per_octave > 0
 
     def rounded_blocks(self, laid_out: Any, sizes: Sizes, blocks: Sizes) -> Sizes:
-        """The blocks of requests, rounded up to those of their lists."""
+        """The blocks of requests, rounded up to the blocks of their lists."""
         import numpy as np
 
         if not self.lists_per_octave:

@@ -29,7 +29,7 @@ def easyport(
     Args:
         packets: the traffic.
         size: whether a block is a frame, as in the paper (66 and 1514 bytes), or an IP packet.
-        count: use the first packets only (the paper: 4,200); None for all. A ring's bound is that of all.
+        count: use the first packets only (the paper: 4,200); None for all. A ring's bound holds for all packets.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
         ring: most packets queued, as in a driver's ring of that many descriptors; a packet that finds it full is

@@ -46,7 +46,7 @@ def maker(
 ) -> Callable[..., Trace]:
     """The workload of a name with its packets and options, as a function of the parameters ``more``.
 
-    ``options`` are those of the workload's function; for packets also ``longest_gap`` (`PacketTable.closing_gaps`) and
+    ``options`` are the parameters of the workload's function; for packets also ``longest_gap`` (`PacketTable.closing_gaps`) and
     ``mtu`` (`PacketTable.segmented`). Raises HeapwrightError for an unknown name or option, or packets that are missing
     or not needed.
     """

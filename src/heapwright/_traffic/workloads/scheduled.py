@@ -1,7 +1,7 @@
 """Queues written in Python: which packet is dropped, and which is sent next, decided by an object of two methods.
 
 `heapwright workload my_queue.py PACKETS` takes a file with a class ``Queue``; `heapwright._traffic.workloads.priority`
-is one. The link, the trace and the bound on what is held are those of the other workloads.
+is one. The link, the trace and the bound on what is held are as in the other workloads.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def url(
 
 
 def _held(ring: int, patterns: int) -> list[ObjectClass]:
-    """Objects at once: those of the table, and those of each packet in the ring."""
+    """Objects at once: of the table, and of each packet in the ring."""
     counts = Counter(_BYTES[_ROW].tolist() * patterns) + Counter(_BYTES[_ORDER].tolist() * ring)
     return [ObjectClass(count, size, size) for size, count in counts.items()]
 
