@@ -46,9 +46,9 @@ def maker(
 ) -> Callable[..., Trace]:
     """The workload of a name with its packets and options, as a function of the parameters ``more``.
 
-    ``options`` are the parameters of the workload's function; for packets also ``longest_gap`` (`PacketTable.closing_gaps`) and
-    ``mtu`` (`PacketTable.segmented`). Raises HeapwrightError for an unknown name or option, or packets that are missing
-    or not needed.
+    ``options`` are the parameters of the workload's function; for packets also ``longest_gap``
+    (`PacketTable.closing_gaps`) and ``mtu`` (`PacketTable.segmented`). Raises HeapwrightError for an unknown name or
+    option, or packets that are missing or not needed.
     """
     make, parameters = _function(name)
     of_packets = {key: options.get(key) for key in ("longest_gap", "mtu")} if "packets" in parameters else {}
