@@ -18,6 +18,20 @@ def test_a_proved_reserve_has_no_margin_and_holds_what_was_held_out() -> None:
     assert reserve_for([recorded, future]) == 1104, "20 % above 912, as nothing is proved"
 
 
+def test_a_platform_gets_fixed_blocks_with_its_counters_and_the_header_states_the_proof(tmp_path: Path) -> None:
+    """FreeRTOS's port needs counters, 20 bytes, which the proof and the header count."""
+    hw.workload("easyport", PACKETS, ring=8, count=400, load=1.5).write(tmp_path / "few.parquet")
+    study = hw.explore(
+        tmp_path / "few.parquet", tmp_path / "s.duckdb", platform="freertos", strategy="random", limit=30
+    )
+    pick = study.pick()
+    assert [pool.kind for pool in pick.recipe.pools] == ["fixed"] and pick.recipe.counters
+    assert study.reserve(pick.id) == 8 * 1520 + 48
+    hw.generate(pick, tmp_path / "heap", prefix="net")
+    header = " ".join((tmp_path / "heap" / "net_heap.h").read_text(encoding="utf-8").replace("*", "").split())
+    assert "Reserve 12,208 bytes for any order of at most 8 of up to 1,514 bytes" in header
+
+
 def test_the_bound_of_a_trace_held_out_is_no_part_of_what_is_proved(tmp_path: Path) -> None:
     """Eight frames are proved; that sixty-four were held out does not make the proof one of sixty-four."""
     few, many = (hw.workload("easyport", PACKETS, ring=ring, count=400, load=1.5) for ring in (8, 64))

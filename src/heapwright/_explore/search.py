@@ -114,7 +114,7 @@ def explore(
     evaluator = Evaluator(traces, replay_for(ranked, energies), ranked if set(ranked) <= set(GROWING) else ())
     is_new = not writable(Path(study_path)).exists() and options.dask is None
     with prefetching(evaluator, _zoo_of(space) if is_new else ()):
-        candidates = _candidates(space, _bounded(traces, space.align))
+        candidates = _candidates(space, _bounded(traces, space))
         identity = Identity.of(traces, keys, space.digest, len(space), energies, space.align, options.same_device)
     pool = _worker_pool(options.jobs, options.dask)
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
@@ -310,10 +310,11 @@ def _choose(
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
 
 
-def _bounded(traces: Sequence[Trace], align: int) -> list[Recipe]:
-    """What serves any order of the objects of traces that all have a bound."""
+def _bounded(traces: Sequence[Trace], space: AnySpace) -> list[Recipe]:
+    """What serves any order of the objects of traces that all have a bound, as the space's platform has it."""
     bounds = [bound for trace in traces if (bound := LiveBound.of(trace)) is not None]
-    return bounded_recipes(bounds, align) if len(bounds) == len(traces) else []
+    made = bounded_recipes(bounds, space.align) if len(bounds) == len(traces) else []
+    return [recipe for item in made if (recipe := adapted(item, space.platform)) is not None]
 
 
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:

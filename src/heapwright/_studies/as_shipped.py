@@ -127,7 +127,9 @@ def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> tupl
     most = study.reserve(id)
     if most is None:
         return "", None
-    text = f"Reserve {most:,} bytes for a load like the recorded one"
+    largest = max(study.live_bounds.values(), key=lambda bound: bound.payload_bytes) if study.proved else None
+    load = f"any order of at most {largest}" if largest else "a load like the recorded one"
+    text = f"Reserve {most:,} bytes for {load}"
     if recipe.align != explored.align:
         other = f"that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}"
         return f"{text}; {other}.", None
