@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 import heapwright as hw
 from heapwright._studies.analysis import MemoryNeed, reserve_for
 
@@ -48,3 +50,16 @@ def test_the_bound_of_a_trace_held_out_is_no_part_of_what_is_proved(tmp_path: Pa
     assert alone.reserve_bytes == 8 * 1520 + 32 and "any order of at most 8 of up to 1,514 bytes" in alone.evidence()
     assert "64 of up to" not in beyond.evidence()
     assert beyond.reserve_bytes is not None and beyond.reserve_bytes > many.peak_live_bytes
+
+
+def test_a_page_counts_what_failed_requests_and_not_what_was_never_replayed_on_a_future(tmp_path: Path) -> None:
+    trace = hw.cut(hw.read_trace(PACKETS.with_name("mosquitto_broker.parquet")), first=400)
+    trace.write(tmp_path / "few.parquet")
+    study = hw.explore(tmp_path / "few.parquet", tmp_path / "s.duckdb", strategy="random", limit=400)
+    results = study.combined
+    failed = int((results.columns["failed"][results.ranked] > 0).sum())
+    unknown = int(np.isnan(results.columns["long_run_bytes"]).sum())
+    assert unknown > failed + 100
+    (page, *_) = hw.report(study, tmp_path / "page.html")
+    words = f"{failed:,} of them failed requests" if failed else "all completed every request"
+    assert words in page.read_text(encoding="utf-8")

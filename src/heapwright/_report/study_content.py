@@ -74,7 +74,8 @@ def study_content(study: Analysis, heaps: Sequence[str], against: str | None) ->
     names = _listed([info.name for info in infos])
     ranked = sum(standing.ranked for standing in standings)
     admitted = len(_admitted(study))
-    refusing = study.ranked - admitted
+    results = study.combined
+    refusing = int(np.count_nonzero(results.columns["failed"][results.ranked] > 0))
     refused = f"{refusing:,} of them failed requests" if refusing else "all completed every request"
     return Content(
         title=names,
