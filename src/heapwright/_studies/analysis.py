@@ -54,15 +54,15 @@ def reserve_for(needs: Sequence[MemoryNeed], *, proved: bool = False) -> int | N
 
     ``proved``: the futures' needs are enough for any order of the objects, so the reserve has no margin.
     """
+    by_role = {role: [need for need in needs if need.role == role] for role in ("explored", "held out", "future")}
+    known = {role: [need.bytes for need in group if need.bytes is not None] for role, group in by_role.items()}
     if proved:
-        futures = [need.bytes for need in needs if need.role == "future"]
-        apart = [need.bytes for need in needs if need.role == "held out"]  # which may hold more than what is bounded
-        if None in futures or not futures:
+        if not by_role["future"] or len(known["future"]) < len(by_role["future"]):
             return None
-        return round_up(max(size for size in [*futures, *apart] if size is not None), UNIT)
-    recorded = [need.bytes for need in needs if need.role in ("explored", "held out") and need.bytes is not None]
-    futures = [need.bytes for need in needs if need.role == "future" and need.bytes is not None]
-    return reserved(recorded, futures, 1.0) if recorded else None
+        # held-out traces may hold more than what is bounded
+        return round_up(max([*known["future"], *known["held out"]]), UNIT)
+    recorded = [*known["explored"], *known["held out"]]
+    return reserved(recorded, known["future"], 1.0) if recorded else None
 
 
 def reserve_for_more(needs: Sequence[MemoryNeed]) -> int | None:
