@@ -35,7 +35,7 @@ LISTS = {
     "quick flushed, exact bins": QUICK
     + 'flush = "before-growing"\n[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
     "quick flushed from a share": QUICK
-    + 'flush = "before-growing"\nflush_share = 0.25\n[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
+    + 'flush = "before-growing"\n[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n',
     "deferred": '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\ncoalesce = "deferred"\n',
     "quick, deferred": QUICK + '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\ncoalesce = "deferred"\n',
 }

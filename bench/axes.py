@@ -113,8 +113,6 @@ AXES: Mapping[str, Mapping[str, Make]] = {
     "lists are emptied": {
         "before refusing": _listed(_up_to(128)),
         "before growing": _listed(_up_to(128), **GROWING),
-        "above 1/128": _listed(_up_to(128), **GROWING, flush_share=1 / 128),
-        "above 1/32": _listed(_up_to(128), **GROWING, flush_share=1 / 32),
         "at 4 blocks": _listed(_up_to(128), limit_blocks=4),
         "at 16 blocks": _listed(_up_to(128), limit_blocks=16),
     },

@@ -88,6 +88,12 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
     if (p->rounds) {
         size = rounded_request(p, 0, from, size);
     }
+    if (p->refills) {
+        at = heap_refill(p, from, h, size);
+        if (at) {
+            return arena_pointer(h, at);
+        }
+    }
     do {
         for (uint32_t i = from; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];

@@ -17,6 +17,7 @@ enum {
     HW_MAX_POOLS = 8,
     HW_MAX_CLASSES = 64,  /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
+    HW_REFILL_PART = 4,   /* what is cut for a list at a time is at most the bytes between two turns by this */
     HW_TURN_LISTS = 2,    /* most lists that a call looks at in a turn which gives back a few blocks at a time */
     HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
     HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list is looked up, not computed, where several share one */
@@ -104,9 +105,9 @@ struct hw_quick {
     uint32_t limit_blocks;          /* most blocks a list keeps; 0: any number */
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
-    uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t idle_share;            /* 1024ths of the heap asked for past the lists until what waited goes back */
     uint32_t release_most;          /* most idle blocks that go back at a time; 0: any number */
+    uint32_t refill;                /* most blocks that are cut for a list at a time; 0: one */
     uint32_t octave_log2;           /* log2 of the lists to a power of two; 0: one for every block size */
     uint32_t tabled;                /* derived: 1 if `ranks` gives the list of a block, when several sizes share one */
     uint32_t ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of the largest blocks up to N units; 0: none */
@@ -122,9 +123,9 @@ struct hw_quick {
     uint32_t block_least;           /* derived: smallest block of the pool below */
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
-    uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
     uint32_t first;                 /* derived: number of the first list, where that of blocks of one unit is 0 */
     uint32_t left_at;               /* derived: address of the bytes to ask for past the lists until the next turn */
+    uint32_t refills_at;            /* derived: address of what each list's next miss cuts beside a block */
 };
 
 /* Blocks of any size with headers. */
@@ -321,6 +322,7 @@ struct hw_policy {
     uint32_t sited;           /* number of pools that serve call sites alone; they are the first */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
     uint32_t ages;            /* derived: 1 where some quick pool gives back what waits idle */
+    uint32_t refills;         /* derived: 1 where some quick pool has several blocks cut at a time */
     uint32_t rounds;          /* derived: 1 where some quick pool has one list for several sizes of blocks */
     uint32_t keeps;           /* derived: 1 where some quick pool may keep what a refused request could have */
     uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */

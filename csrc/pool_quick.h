@@ -116,16 +116,13 @@ HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
     return q->heads_at + list * q->links.field.bytes;
 }
 
-/* Keeps account of what is cached. */
-HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks, uint32_t bytes)
+/* Keeps account of the blocks of a list, where it has a limit. */
+HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks)
 {
     if (q->limit_blocks) {
         const uint32_t at = q->counts_at + 4u * list;
         HW_ASSERT(load4(h, at) + blocks != UINT32_MAX);
         store4(h, at, load4(h, at) + blocks);
-    }
-    if (q->flush_share) {
-        store4(h, q->cached_at, load4(h, q->cached_at) + bytes);
     }
 }
 
@@ -152,7 +149,7 @@ HW_HOT int quick_may_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t a
 }
 
 /* Takes the first block off a list: the address of its payload; 0 where the list is empty. */
-HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
+HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t list)
 {
     const uint32_t head = quick_head(q, list);
     const uint32_t at = load_link(&q->links, h, head);
@@ -165,7 +162,7 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
         if (q->marks) {
             store_field(&q->links.field, h, at + q->links.field.bytes, 0);
         }
-        quick_account(q, h, list, UINT32_MAX, ~capacity + 1u);
+        quick_account(q, h, list, UINT32_MAX);
     }
     return at;
 }
@@ -177,16 +174,22 @@ static inline uint32_t quick_older(const struct hw_quick *q, uint32_t list)
     return q->count + list;
 }
 
-HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
+/* Writes into a cached block which one follows it in its list. */
+HW_HOT void quick_link(const struct hw_quick *q, struct hw_heap *h, uint32_t at, uint32_t next)
 {
-    const uint32_t head = quick_head(q, list);
-    HW_ASSERT(at != raw_link(&q->links, h, head)); /* else it is freed twice */
-    store_link(&q->links, h, at, raw_link(&q->links, h, head));
-    store_link(&q->links, h, head, at);
+    store_link(&q->links, h, at, next);
     if (q->marks) {
         store_field(&q->links.field, h, at + q->links.field.bytes, quick_mark(q, h, at));
     }
-    quick_account(q, h, list, 1, capacity);
+}
+
+HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t at)
+{
+    const uint32_t head = quick_head(q, list);
+    HW_ASSERT(at != raw_link(&q->links, h, head)); /* else it is freed twice */
+    quick_link(q, h, at, raw_link(&q->links, h, head));
+    store_link(&q->links, h, head, at);
+    quick_account(q, h, list, 1);
 }
 
 /* Serves a request from the caches: the address of the payload, or 0. */
@@ -195,12 +198,12 @@ HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t s
     uint32_t known = q->count;
     if (skip_to_list(q, h, size, q->block_doubles && exceeds(size, q->largest) ? 0 : quick_block(q, (uint32_t)size),
                      &known)) {
-        return known < q->count ? quick_pop(q, h, known, q->sizes[known]) : 0;
+        return known < q->count ? quick_pop(q, h, known) : 0;
     }
     if (quick_is_direct(q)) {
         for (uint32_t list = 0; list < q->count; list++) {
             if (quick_serves(q, list, size)) {
-                return quick_pop(q, h, list, q->sizes[list]);
+                return quick_pop(q, h, list);
             }
         }
         return 0;
@@ -210,14 +213,14 @@ HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t s
     }
     if (q->tabled) {
         const uint32_t ranked = q->ranks[((uint32_t)size + q->block_header - 1u) >> q->block_unit_shift];
-        return quick_pop(q, h, ranked, q->largest); /* no account is kept of bytes */
+        return quick_pop(q, h, ranked);
     }
     const uint32_t block = quick_block(q, (uint32_t)size);
     if (q->by_size) {
-        return quick_pop(q, h, quick_index(q, block), block - q->block_header);
+        return quick_pop(q, h, quick_index(q, block));
     }
     const uint32_t list = quick_list(q, block);
-    return list < q->count ? quick_pop(q, h, list, block - q->block_header) : 0;
+    return list < q->count ? quick_pop(q, h, list) : 0;
 }
 
 /* Whether a list has reached its limit. */
@@ -270,14 +273,16 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
             store4(h, q->counts_at + 4u * list, 0);
         }
     }
-    if (q->flush_share) {
-        store4(h, q->cached_at, 0);
-    }
     if (q->flush == HW_FLUSH_IDLE) {
         for (uint32_t list = 0; list < q->count; list++) {
             store_link(&q->links, h, quick_head(q, quick_older(q, list)), 0);
         }
         store4(h, q->left_at, 0);
+    }
+    if (q->refill) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            store1(h, q->refills_at + list, 0);
+        }
     }
 }
 

@@ -12,34 +12,24 @@
 /* ---- flushing ---------------------------------------------------------------------------------------------------- */
 
 /* Empties one quick list into the pools below. O(blocks in the list) releases. */
-HW_COLD void flush_list(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list,
-                        uint32_t capacity)
+HW_COLD void flush_list(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list)
 {
-    uint32_t at = quick_pop(q, h, list, capacity);
+    uint32_t at = quick_pop(q, h, list);
     while (at) {
         heap_release(p, h, at);
-        at = quick_pop(q, h, list, capacity);
+        at = quick_pop(q, h, list);
     }
-}
-
-/* Whether a flush of this quick pool is worth its while before the heap grows. */
-static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
-{
-    if (q->flush_share) {
-        return load4(h, q->cached_at) >= heap_covered(p, h) / 1024u * q->flush_share;
-    }
-    return 1;
 }
 
 /* Gives back what has waited in a list since the last turn; 0 where nothing has. O(blocks of it) releases. */
 static inline int release_older(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list)
 {
     int released = 0;
-    uint32_t at = quick_pop(q, h, quick_older(q, list), 0);
+    uint32_t at = quick_pop(q, h, quick_older(q, list));
     while (at) {
         heap_release(p, h, at);
         released = 1;
-        at = quick_pop(q, h, quick_older(q, list), 0);
+        at = quick_pop(q, h, quick_older(q, list));
     }
     return released;
 }
@@ -77,6 +67,9 @@ static inline void age_list(const struct hw_quick *q, struct hw_heap *h, uint32_
         store_link(&q->links, h, quick_head(q, quick_older(q, list)), at);
         store_link(&q->links, h, quick_head(q, list), 0);
     }
+    if (q->refill) {
+        store1(h, q->refills_at + list, load1(h, q->refills_at + list) >> 1);
+    }
 }
 
 /* A turn: gives back what has waited since the last one, and takes what waits now for the older. As lists are last in,
@@ -104,13 +97,16 @@ HW_COLD int turn_some(const struct hw_policy *p, const struct hw_quick *q, struc
     const uint32_t end = smaller(list + HW_TURN_LISTS, q->count);
     uint32_t released = 0;
     while (list < end && released < q->release_most) {
-        uint32_t at = quick_pop(q, h, quick_older(q, list), 0);
+        uint32_t at = quick_pop(q, h, quick_older(q, list));
         if (at == 0 && hurried) {
-            at = quick_pop(q, h, list, 0);
+            at = quick_pop(q, h, list);
         }
         if (at) {
             heap_release(p, h, at);
             released++;
+            if (q->refill) {
+                store1(h, q->refills_at + list, 0);
+            }
         } else {
             if (!hurried) {
                 age_list(q, h, list);
@@ -162,7 +158,7 @@ static inline uint32_t find_idle(const struct hw_policy *p, const struct hw_quic
     }
     const uint32_t block = quick_block(q, (uint32_t)size);
     const uint32_t list = q->by_size ? quick_index(q, block) : quick_list(q, block);
-    const uint32_t at = list < q->count ? quick_pop(q, h, quick_older(q, list), 0) : 0;
+    const uint32_t at = list < q->count ? quick_pop(q, h, quick_older(q, list)) : 0;
     if (at) {
         return at;
     }
@@ -186,16 +182,19 @@ static inline uint32_t heap_find_idle(const struct hw_policy *p, const uint32_t 
     return 0;
 }
 
-/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles. The address
- * of the payload, or 0. */
-static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
-                                         size_t size)
+/* A request rounded up to the size of the blocks of the list that it has in a quick pool, if it has one. */
+static inline size_t rounded_to_list(const struct hw_pool *pool, size_t size)
 {
-    const uint32_t at = pool_find_cached(pool, h, size); /* it bounds what is more than 32 bits by itself */
-    if (at) {
-        return at;
+    if (pool->kind == HW_QUICK && pool->quick.octave_log2 && pool_admits(pool, pool->max_size, size) &&
+        !exceeds(size, pool->quick.largest)) {
+        const struct hw_quick *q = &pool->quick;
+        const uint32_t block = quick_block(q, (uint32_t)size);
+        if (block > quick_linear(q)) {
+            const uint32_t mask = ((uint32_t)1 << quick_step(q, block)) - 1u;
+            return (size_t)(((block + mask) & ~mask) - q->block_header);
+        }
     }
-    return pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE ? find_idle(p, &pool->quick, h, size) : 0;
+    return size;
 }
 
 /* What to ask the pools below for, so that a list takes the block when it is freed. The lists are those of pool `from`
@@ -203,16 +202,7 @@ static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct
 static inline size_t rounded_request(const struct hw_policy *p, const uint32_t from, const uint32_t owner, size_t size)
 {
     for (uint32_t i = from; i < owner; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && pool->quick.octave_log2 && pool_admits(pool, pool->max_size, size) &&
-            !exceeds(size, pool->quick.largest)) {
-            const struct hw_quick *q = &pool->quick;
-            const uint32_t block = quick_block(q, (uint32_t)size);
-            if (block > quick_linear(q)) { /* to the size of the list's blocks */
-                const uint32_t mask = ((uint32_t)1 << quick_step(q, block)) - 1u;
-                return (size_t)(((block + mask) & ~mask) - q->block_header);
-            }
-        }
+        size = rounded_to_list(&p->pools[i], size);
     }
     return size;
 }
@@ -235,6 +225,107 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
     return most;
 }
 
+/* ---- refilling --------------------------------------------------------------------------------------------------- */
+
+/* Blocks beside one that this miss of a list cuts, and twice as many and one at the next: a slow start, which each turn
+ * takes back by half. All are at most a part of what is asked for between two turns. */
+static inline uint32_t next_refill(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
+                                   uint32_t list, uint32_t block)
+{
+    uint32_t blocks = load1(h, q->refills_at + list);
+    if (2u * blocks + 1u < q->refill) {
+        store1(h, q->refills_at + list, 2u * blocks + 1u);
+    }
+    const uint32_t most = heap_covered(p, h) / 1024u * q->idle_share / HW_REFILL_PART;
+    while (blocks * block > most) {
+        blocks /= 2u;
+    }
+    return blocks;
+}
+
+/* Cuts a used block into `blocks` of `size` bytes for a list, in order of address, and one more, which also has what
+ * the block was too large; returns its payload. */
+static inline uint32_t cut_for_list(const struct hw_quick *q, const struct hw_general *g, struct hw_heap *h,
+                                    uint32_t list, uint32_t b, uint32_t size, uint32_t blocks)
+{
+    const uint32_t word = load_word(g, h, b);
+    const uint32_t head = quick_head(q, list);
+    const uint32_t behind = raw_link(&q->links, h, head);
+    uint32_t left = word_size(g, word);
+    HW_ASSERT(left >= (blocks + 1u) * size);
+    store_word(g, h, b, size_word(g, size, word_flags(g, word)));
+    store_link(&q->links, h, head, payload_of(g, b));
+    while (blocks) {
+        blocks--;
+        left -= size;
+        quick_link(q, h, payload_of(g, b), blocks ? payload_of(g, b + size) : behind);
+        b += size;
+        write_used(g, h, b, blocks ? size : left, HW_PREV_USED);
+        clear_tag(g, h, b);
+        note_block_made(h, g->overhead);
+    }
+    return payload_of(g, b);
+}
+
+/* Serves a request that a list had no block for, and cuts several side by side if it missed before: the payload's
+ * address; 0 where it has not, or no memory is left. */
+static inline uint32_t refill_list(const struct hw_policy *p, const struct hw_quick *q, const struct hw_general *g,
+                                   struct hw_heap *h, size_t size)
+{
+    if (exceeds(size, q->largest)) {
+        return 0;
+    }
+    const uint32_t block = block_size_for(g, (uint32_t)size);
+    const uint32_t list = q->by_size ? quick_index(q, block) : quick_list(q, block);
+    const uint32_t blocks = list < q->count ? next_refill(p, q, h, list, block) : 0;
+    if (blocks == 0) {
+        return 0;
+    }
+    uint32_t b = find_again(g, h, (blocks + 1u) * block);
+    if (b == 0) {
+        b = find_again(g, h, block);
+        if (b) { /* holes are scattered */
+            store1(h, q->refills_at + list, 0);
+            return hand_out(g, h, b);
+        }
+        b = grow_block(g, h, (blocks + 1u) * block);
+    }
+    return b ? cut_for_list(q, g, h, list, b, block, blocks) : 0;
+}
+
+/* Serves a request that no list above pool `from` had a block for from several that are cut: the payload's address, or
+ * 0. They come from the last pool. */
+static inline uint32_t heap_refill(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
+{
+    for (uint32_t i = 0; i < from; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.refill && pool_admits(pool, pool->max_size, size)) {
+            const uint32_t at = refill_list(p, &pool->quick, &p->pools[p->pool_count - 1u].general, h, size);
+            if (at) {
+                return at;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles. The address
+ * of the payload, or 0. */
+static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
+                                         size_t size)
+{
+    const uint32_t at = pool_find_cached(pool, h, size); /* it bounds what is more than 32 bits by itself */
+    if (at) {
+        return at;
+    }
+    const uint32_t idle =
+        pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE ? find_idle(p, &pool->quick, h, size) : 0;
+    if (idle == 0 && pool->kind == HW_QUICK && pool->quick.refill) {
+        return refill_list(p, &pool->quick, &p->pools[p->pool_count - 1u].general, h, rounded_to_list(pool, size));
+    }
+    return idle;
+}
+
 /* Empties every list of a quick pool; 0 where all were empty. O(lists + blocks in them) releases. */
 HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
@@ -244,12 +335,11 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
     }
     for (uint32_t list = 0; list < q->count; list++) {
         skip_empty_lists(q, h, &list, 1, 0);
-        const uint32_t capacity = quick_list_capacity(q, list);
-        uint32_t at = quick_pop(q, h, list, capacity);
+        uint32_t at = quick_pop(q, h, list);
         while (at) {
             heap_release(p, h, at);
             flushed = 1;
-            at = quick_pop(q, h, list, capacity);
+            at = quick_pop(q, h, list);
         }
     }
     return flushed;
@@ -275,10 +365,8 @@ static inline int flush_before_growing(const struct hw_policy *p, const uint32_t
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
-            if (is_worth_a_flush(p, &pool->quick, h)) {
-                if (flush_pool(p, &pool->quick, h)) {
-                    flushed = 1;
-                }
+            if (flush_pool(p, &pool->quick, h)) {
+                flushed = 1;
             }
         }
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE) {
@@ -316,16 +404,15 @@ static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *
 /* ---- caching ----------------------------------------------------------------------------------------------------- */
 
 /* Keeps a freed block in the quick list of its size; 0 where that is full. */
-HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t at,
-                    uint32_t capacity)
+HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t at)
 {
     if (quick_is_full(q, h, list)) {
         if (q->flush != HW_FLUSH_OVER_LIMIT) {
             return 0;
         }
-        flush_list(p, q, h, list, capacity);
+        flush_list(p, q, h, list);
     }
-    quick_push(q, h, list, capacity, at);
+    quick_push(q, h, list, at);
     return 1;
 }
 
@@ -336,21 +423,21 @@ HW_HOT int cache_in(const struct hw_policy *p, const struct hw_quick *q, struct 
     const uint32_t block = capacity + q->block_header;
     uint32_t known = q->count;
     if (skip_to_list(q, h, capacity, block, &known)) {
-        return known < q->count ? cache_on(p, q, h, known, at, capacity) : 0;
+        return known < q->count ? cache_on(p, q, h, known, at) : 0;
     }
     if (quick_is_direct(q)) {
         for (uint32_t list = 0; list < q->count; list++) {
             if (quick_caches(q, list, block)) {
-                return cache_on(p, q, h, list, at, capacity);
+                return cache_on(p, q, h, list, at);
             }
         }
         return 0;
     }
     if (q->by_size) {
-        return quick_holds(q, block) ? cache_on(p, q, h, quick_index(q, block), at, capacity) : 0;
+        return quick_holds(q, block) ? cache_on(p, q, h, quick_index(q, block), at) : 0;
     }
     const uint32_t list = quick_list(q, block);
-    return list < q->count ? cache_on(p, q, h, list, at, capacity) : 0;
+    return list < q->count ? cache_on(p, q, h, list, at) : 0;
 }
 
 /* Offers a freed block to the quick pools above its own; 0 where none wants it. */
@@ -504,7 +591,6 @@ static inline int older_check(const struct hw_policy *p, const struct hw_quick *
 
 static inline int quick_check(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
-    uint32_t cached = 0;
     uint32_t left = arena_end(p, h) / q->block_least;
     for (uint32_t list = 0; list < q->count; list++) {
         const uint32_t capacity = quick_list_capacity(q, list);
@@ -526,10 +612,6 @@ static inline int quick_check(const struct hw_policy *p, const struct hw_quick *
         if (q->limit_blocks && blocks > q->limit_blocks) {
             return HW_BROKEN_QUICK;
         }
-        cached += blocks * capacity;
-    }
-    if (q->flush_share && load4(h, q->cached_at) != cached) {
-        return HW_BROKEN_COUNT;
     }
     if (q->flush == HW_FLUSH_IDLE) {
         return older_check(p, q, h);

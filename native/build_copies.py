@@ -104,7 +104,6 @@ PLAIN: dict[str, Fields] = {
     "quick": {
         "limit_blocks": 0,
         "flush": "HW_FLUSH_BEFORE_REFUSING",
-        "flush_share": 0,
         "flush_from": 0,
         "apart": 0,
         "marks": 0,

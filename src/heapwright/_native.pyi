@@ -81,6 +81,7 @@ class _Lib:
     HW_TOP_EXTEND: Final[int]
     HW_TOP_BELOW: Final[int]
     HW_RESIZE_IN_PLACE: Final[int]
+    HW_REFILL_PART: Final[int]
     HW_RESIZE_BOTH_SIDES: Final[int]
     HW_RESIZE_KEEP: Final[int]
     HW_RESIZE_MOVE: Final[int]

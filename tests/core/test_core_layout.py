@@ -123,7 +123,7 @@ def test_a_list_with_room_for_one_block_is_emptied_for_the_next(script: Path, tm
 def test_of_many_lists_each_accounts_for_its_bytes(script: Path, tmp_path: Path) -> None:
     """Sizes that a request is compared with one after the other; the bytes that wait bear on when they are flushed."""
     sizes = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104]
-    quick = f'kind = "quick"\nsizes = {sizes}\nflush = "before-growing"\nflush_share = 0.5\n'
+    quick = f'kind = "quick"\nsizes = {sizes}\nflush = "before-growing"\n'
     table = """
         malloc a 16     |0:20:a|
         malloc b 104    |0:20:a|20:108:b|

@@ -6,12 +6,13 @@ Behaviour tables are as in tests/helpers/behaviour.py.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from behaviour import play
 from foreign_builds import as_foreign, replayed
+from metric_values import known
 from pool_recipes import random_trace, recipe
 from run_length import brief
 
@@ -21,6 +22,7 @@ from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
 from heapwright._replay.stress_test import StressEffort, run_stress_test
 from heapwright._traces.trace import Trace
 
@@ -87,17 +89,32 @@ SHARED = """
 """
 
 
+# A 64th of the heap is two blocks of 24 bytes and more. b misses and is served alone; c misses again, and gets the
+# upper one of two blocks that are cut; d hits the lower one. e misses a third time: three blocks would be too much for
+# that part of the heap, so it gets one of two. k has no list and empties them all: both blocks merge with the top.
+REFILLED = """
+    malloc a 4000   |0:4008:a|
+    malloc b 20     |0:4008:a|4008:24:b|
+    malloc c 20     |0:4008:a|4008:24:b|4032:24:~|4056:24:c|
+    malloc d 20     |0:4008:a|4008:24:b|4032:24:d|4056:24:c|
+    malloc e 20     |0:4008:a|4008:24:b|4032:24:d|4056:24:c|4080:24:~|4104:24:e|
+    free e          |0:4008:a|4008:24:b|4032:24:d|4056:24:c|4080:24:~|4104:24:~|
+    malloc k 90     |0:4008:a|4008:24:b|4032:24:d|4056:24:c|4080:96:k|
+"""
+
+
 @pytest.mark.parametrize(
     ("keys", "table"),
     [
+        ({"refill": 8, "idle_share": 1 / 16, "release_most": 0}, REFILLED),
         ({}, GIVEN_BACK),
         ({"release_most": 0}, TAKEN),
         ({"up_to": 124, "lists_per_octave": 4, "release_most": 0}, SHARED),
     ],
-    ids=["given back", "taken", "shared"],
+    ids=["refilled", "given back", "taken", "shared"],
 )
 def test_blocks(script: Path, tmp_path: Path, keys: dict[str, Any], table: str) -> None:
-    play(script, tmp_path, idle(**keys), table, 4000)
+    play(script, tmp_path, idle(**keys), table, 5000)
 
 
 @pytest.mark.parametrize("name", ["lighttpd_server", "mosquitto_broker"])
@@ -129,12 +146,17 @@ def test_each_list_is_at_most_one_step_too_large(per_octave: int) -> None:
     assert np.all(np.diff(blocks) <= np.maximum(8, blocks[:-1] / per_octave))
 
 
+REFILLING = idle(up_to=516, lists_per_octave=8, idle_share=1 / 4, refill=16)
+
 HEAPS = {
     "fast": zoo.load("fast"),
     "frees": zoo.load("fast").model_copy(update={"checks": "frees"}),
     "full": zoo.load("fast").model_copy(update={"checks": "full"}),
     "computed": idle(up_to=4000, lists_per_octave=4),
     "one list for each size": idle(up_to=900, lists_per_octave=0),
+    "refilled": REFILLING,
+    "refilled, frees": REFILLING.model_copy(update={"checks": "frees"}),
+    "refilled, full": REFILLING.model_copy(update={"checks": "full"}),
 }
 
 
@@ -157,3 +179,29 @@ def test_it_grows_less_than_lists_that_keep() -> None:
     assert kept["shrink"] > 2 and aged["shrink"] < 1.2
     assert kept["aligned"] > 2 and aged["aligned"] < 1.2
     assert kept["refill"] > 1.1 and aged["refill"] < 1.05
+
+
+@pytest.mark.parametrize(("checks", "most"), [("none", 0.8), ("frees", 0.8), ("full", 0.95)])
+def test_a_list_that_misses_repeatedly_is_refilled_with_fewer_accesses(
+    checks: Literal["none", "frees", "full"], most: float
+) -> None:
+    """Objects of one size that are all kept: 1 + 2 + 4 + 8 + 16 + 16 ... blocks a search."""
+    count = 4000
+    trace = Trace.from_columns(op=[0] * count, id=np.arange(count), size=[40] * count, name="kept")
+    one, many = (
+        replay(trace, idle(refill=refill).model_copy(update={"checks": checks}), check_invariants=True)
+        for refill in (0, 16)
+    )
+    assert int(many["accesses"] or 0) < most * int(one["accesses"] or 0)
+    assert int(many["footprint_bytes"] or 0) - int(one["footprint_bytes"] or 0) <= 15 * 48
+
+
+def test_what_nobody_takes_of_a_refill_goes_back() -> None:
+    """Four blocks are cut for the size that stops; then others turn the lists, and one takes the merged rest."""
+    sizes = [20_000, *[40] * 6, *[300] * 40]
+    trace = Trace.from_columns(op=[0] * len(sizes), id=np.arange(len(sizes)), size=sizes, name="stops")
+    one, many = (
+        replay(trace, idle(idle_share=1 / 32, refill=refill), check_invariants=True)["footprint_bytes"]
+        for refill in (0, 4)
+    )
+    assert known(one) <= known(many) <= known(one) + 4 * 48

@@ -100,7 +100,7 @@ HEAPS = {
         checks="neighbours",
     ),
     "lists": recipe(
-        {"kind": "quick", "up_to": 64, "flush": "before-growing", "flush_share": 0.03},
+        {"kind": "quick", "up_to": 64, "flush": "before-growing"},
         general(place="ends", min_size=200, victim_up_to=400, **BINS),
         general(victim_up_to=100, **BINS),
         checks="full",

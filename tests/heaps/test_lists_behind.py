@@ -25,7 +25,8 @@ LISTS: dict[str, dict[str, Any]] = {
     "idle": {"up_to": 1532, "lists_per_octave": 8, "flush": "idle"},
     "idle, one for each size": {"up_to": 132, "flush": "idle", "idle_share": 1 / 16},
     "before growing": {"up_to": 132, "flush": "before-growing"},
-    "before growing, by share": {"up_to": 512, "flush": "before-growing", "flush_share": 1 / 128},
+    "before growing, more lists": {"up_to": 512, "flush": "before-growing"},
+    "idle, refilled": {"up_to": 512, "lists_per_octave": 8, "flush": "idle", "refill": 8},
     "before refusing": {"sizes": [16, 40, 64]},
 }
 MOST = 1.02

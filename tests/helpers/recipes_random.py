@@ -90,6 +90,7 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
     pools = _with_far(pools)
     _age(pools)
+    _refill(pools)
     heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
@@ -168,7 +169,7 @@ def _quick(rng: random.Random) -> dict[str, Any]:
         quick["sizes"] = rng.sample(SIZES, rng.randint(1, 4))
     _maybe(rng, 0.5, quick, "limit_blocks", rng.randint(1, 5))
     _maybe(rng, 0.3, quick, "flush_from", rng.choice([1, 100, 500]))
-    _maybe(rng, 0.5, quick, "flush_share", rng.choice([1 / 1024, 0.1, 0.5, 1.0]))
+    rng.choice([0, 1, 2, 3]), rng.random()  # of a key that is gone: other keys are drawn as before
     return quick
 
 
@@ -189,8 +190,20 @@ def _age(pools: list[dict[str, Any]]) -> None:
             _leave_out(pool, "limit_blocks")
             pool["release_most"] = random.Random(str(pool)).choice([0, 1, 2, 4, 9])
         if "up_to" in pool and plain and below[0].get("round_to") != "power-of-two" and apart.random() < 0.7:
-            _leave_out(pool, "flush_share")
             pool["lists_per_octave"] = apart.choice([2, 4, 8, 16, 32])
+
+
+def _refill(pools: list[dict[str, Any]]) -> None:
+    """Let some quick pools have several blocks cut at a time, where that is valid."""
+    lists = [pool for pool in pools if pool["kind"] == "quick"]
+    below = [pool for pool in pools if pool["kind"] != "quick"]
+    ages = all(pool.get("flush") == "idle" for pool in lists)
+    if not ages or len(below) != 1 or below[0]["kind"] != "general" or {"min_size", "max_size"} & {*below[0]}:
+        return
+    if below[0].get("split") == "never" or below[0].get("round_to") == "power-of-two" or below[0].get("unit", 16) < 16:
+        return
+    for pool in lists:
+        pool["refill"] = random.Random(str(pool)).choice([0, 2, 5, 16, 128])
 
 
 def _region(rng: random.Random) -> dict[str, Any]:

@@ -44,7 +44,7 @@ APART = [
 TOGETHER = [
     recipe(far(min_size=100, **BINS), general(**BINS)),
     recipe(
-        {"kind": "quick", "sizes": [40], "flush": "before-growing", "flush_share": 0.1},
+        {"kind": "quick", "sizes": [40], "flush": "before-growing"},
         far(min_size=41, unsorted=True, bins="lea", fit="best"),
         general(**BINS),
     ),

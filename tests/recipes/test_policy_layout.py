@@ -34,7 +34,7 @@ def pool_fields(pool: dict[str, Any], link: int) -> list[Field]:
     if quick:
         results.append(("heads", quick["heads_at"], quick["count"] * link))
         results += [("counts", quick["counts_at"], 4 * quick["count"])] if quick["limit_blocks"] else []
-        results += [("cached", quick["cached_at"], 4)] if quick["flush_share"] else []
+        results += [("refills", quick["refills_at"], quick["count"])] if quick["refill"] else []
     if general:
         own = ["top_at"] + (["high_at", "limit_at"] if general["region"] else [])
         own += ["rover_at"] if general["fit"] == 1 else []

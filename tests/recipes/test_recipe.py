@@ -176,7 +176,6 @@ def test_quick_keys_without_effect_do_not_count() -> None:
     def quick(**keys: Any) -> Recipe:
         return recipe({"kind": "quick", "up_to": 64, **keys}, GENERAL)
 
-    assert same(quick(flush_share=0.5), quick())
     assert same(quick(up_to=61), quick())
     assert same(quick(max_size=64), quick())
     assert not same(quick(max_size=63), quick())
@@ -184,9 +183,8 @@ def test_quick_keys_without_effect_do_not_count() -> None:
     idle = {"flush": "idle"}
     assert same(quick(**idle, release_most=2), quick(**idle))
     assert not same(quick(**idle, release_most=0), quick(**idle))
-    growing = {"flush": "before-growing"}
-    assert same(quick(**growing, flush_share=0.25001), quick(**growing, flush_share=0.25))
-    assert not same(quick(**growing, flush_share=0.26), quick(**growing, flush_share=0.25))
+    assert same(quick(**idle, idle_share=0.25001), quick(**idle, idle_share=0.25))
+    assert not same(quick(**idle, idle_share=0.26), quick(**idle, idle_share=0.25))
 
 
 def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
@@ -275,9 +273,9 @@ QUICKS = st.builds(
         flush=st.sampled_from(["never", "over-limit", "before-growing", "idle"]),
         idle_share=st.floats(0, 1),
         release_most=st.integers(0, 9),
+        refill=st.sampled_from([0, 2, 16]),
         lists_per_octave=st.sampled_from([0, 2, 8, 32]),
         keep=st.sampled_from(["all", "apart"]),
-        flush_share=st.floats(0, 1),
     ),
 )
 

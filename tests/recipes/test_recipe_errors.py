@@ -97,6 +97,7 @@ def test_a_long_value_is_cut() -> None:
 
 QUICK_8 = {"kind": "quick", "sizes": [8]}
 QUICK_64 = {"kind": "quick", "up_to": 64}
+IDLE_64 = {**QUICK_64, "flush": "idle"}
 FIXED_8 = {"kind": "fixed", "sizes": [8], "counts": [4]}
 BUDDY = {"kind": "buddy", "min_block": 16}
 VICTIM = {**GENERAL, "bins": "exact", "victim_up_to": 1000}
@@ -113,10 +114,11 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{**QUICK_8, "flush": "idle", "limit_blocks": 4}, GENERAL], 'pool 1 (quick): "flush" "idle" is not'),
     ([{**QUICK_8, "lists_per_octave": 8}, GENERAL], 'pool 1 (quick): "lists_per_octave" needs "up_to"'),
     ([{**QUICK_64, "lists_per_octave": 12}, GENERAL], 'pool 1 (quick): "lists_per_octave" 12 is not valid; valid: 0'),
-    (
-        [{**QUICK_64, "lists_per_octave": 8, "flush": "before-growing", "flush_share": 0.5}, GENERAL],
-        'pool 1 (quick): "lists_per_octave" is not',
-    ),
+    ([{**QUICK_64, "flush_share": 0.5}, GENERAL], 'pool 1 (quick): "flush_share" was removed'),
+    ([{**QUICK_64, "refill": 8}, GENERAL], 'pool 1 (quick): "refill" needs "flush" "idle" in each'),
+    ([{**IDLE_64, "refill": 1}, GENERAL], 'pool 1 (quick): "refill" 1 is not valid'),
+    ([{**IDLE_64, "refill": 8}, {**GENERAL, "min_size": 2}], 'pool 1 (quick): "refill" needs one pool below'),
+    ([{**IDLE_64, "refill": 8}, {**GENERAL, "split": "never"}], 'pool 1 (quick): "refill" needs a pool below that'),
     ([{**QUICK_64, "lists_per_octave": 8}, {**GENERAL, "min_size": 2}], 'pool 1 (quick): "lists_per_octave" needs one'),
     ([{**QUICK_64, "lists_per_octave": 8}, BUDDY], 'pool 1 (quick): "lists_per_octave" is not valid above blocks'),
     ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),

@@ -112,7 +112,6 @@ def test_a_lucky_arena_below_the_mark_is_not_taken_for_safe() -> None:
         kind = "quick"
         sizes = [24, 40, 56, 120]
         flush = "before-growing"
-        flush_share = 0.5
         [[pool]]
         kind = "general"
         bins = "exact"

@@ -25,7 +25,7 @@ RANDOM = EFFORT * brief(40, 100)
 LISTS = [
     Recipe.from_dict({"align": 8, "pool": [{"kind": "quick", "up_to": up_to, **flush}, {"kind": "general"}]})
     for up_to in (128, 1024)
-    for flush in ({}, {"limit_blocks": 9}, {"flush": "before-growing", "flush_share": 0.5})
+    for flush in ({}, {"limit_blocks": 9}, {"flush": "before-growing"})
 ]
 
 

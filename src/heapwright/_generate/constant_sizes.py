@@ -76,8 +76,8 @@ def _has_whole_words(recipe: Recipe, pool: Pool) -> bool:
 
 def _problem_of_lists(quick: Lists) -> str | None:
     """Why a hit of these lists is more than to take a block off a list; None where it is not."""
-    if quick.limit_blocks is not None or quick.flush_share or quick.keep == "apart":
-        return 'its lists keep an account of their blocks ("limit_blocks", "flush_share", "keep")'
+    if quick.limit_blocks is not None or quick.keep == "apart":
+        return 'its lists keep an account of their blocks ("limit_blocks", "keep")'
     if quick.lists_per_octave:
         return 'its lists hold blocks of several requests\' sizes ("lists_per_octave")'
     return None

@@ -273,6 +273,7 @@ class _Packed:
             "sited": sum(1 for pool in pools if pool.sites),
             "keeps": int(any(not pool.owns_blocks for pool in pools)),
             "flushes": int(any(pool.flushes_before_growing for pool in pools)),
+            "refills": int(any(pool.refills for pool in pools)),
             "ages": int(any(pool.gives_back_idle for pool in pools)),
             "rounds": int(any(pool.rounds_requests for pool in pools)),
             "empty_as_one": int(

@@ -116,7 +116,8 @@ def _cached_malloc(lists: _ListValues, malloc: int, release: int) -> int:
     )
     spreads = any(pool.spreads for pool, _ in lists)
     passes = 1 if spreads else 2  # once more when the lists are empty, before the request fails
-    return passes * (hit + 2 * malloc + 2 * flush)
+    refill = sum(pool.refilling(its, malloc) for pool, its in lists)
+    return passes * (hit + 2 * malloc + 2 * flush) + refill
 
 
 def _cached_free(lists: _ListValues, release: int) -> int:

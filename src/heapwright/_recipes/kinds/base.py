@@ -288,6 +288,11 @@ class BasePool(Table):
         return False
 
     @property
+    def refills(self) -> bool:
+        """Whether several blocks are cut for a list at a time."""
+        return False
+
+    @property
     def gives_back_idle(self) -> bool:
         """Whether blocks that it keeps go back once they waited for long."""
         return False

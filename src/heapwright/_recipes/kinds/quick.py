@@ -28,11 +28,14 @@ with 1, 2, 3, 4 and 8. With 2 a malloc takes at most 127 accesses there, and 495
 recordings, with 4 it takes 173 and 590. With 1 lists outgrow what is given back if one request in eight does not use
 them."""
 
+MOST_REFILL = 128
+"""Most blocks that are cut for a list at a time."""
+
 MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
 
 FLUSH_STEPS = 1024
-"""`flush_share` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
+"""`idle_share` is kept in 1024ths, so that firmware compares them with a shift."""
 
 WAITING_SHARE = 1 / 16
 """Lists that release idle blocks at least once per this share of the heap are not a low-confidence design."""
@@ -63,6 +66,7 @@ class Quick(BasePool):
     removed_keys: ClassVar[Mapping[str, str]] = {
         "flush_growth": 'use "flush" "idle"',
         "flush_large": 'use "flush" "idle"',
+        "flush_share": 'leave it out, or use "flush" "idle"',
         "limit_bytes": 'use "limit_blocks"',
     }
     space_keys: ClassVar[tuple[str, ...]] = ("most_frequent",)
@@ -94,9 +98,6 @@ class Quick(BasePool):
         le=MAX_REQUEST,
         description="a request from this size on empties the lists, bytes; 0: none does",
     )
-    flush_share: float = field(
-        default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
-    )
     idle_share: float = field(
         default=IDLE_SHARE,
         ge=0,
@@ -108,6 +109,12 @@ class Quick(BasePool):
         ge=0,
         le=MAX_REQUEST,
         description='"idle": most blocks that go back in one call, and before the heap grows; 0: any number',
+    )
+    refill: int = field(
+        default=0,
+        ge=0,
+        le=MOST_REFILL,
+        description='"idle": most blocks cut side by side for a list that misses repeatedly; 0: one',
     )
     keep: Literal["all", "apart"] = field(
         default="all",
@@ -139,6 +146,7 @@ class Quick(BasePool):
             yield '"flush" "over-limit" has no limit to go over; add "limit_blocks"'
         yield from self._kept_contradictions(pools, owners)
         yield from self._octave_contradictions(owners, geometry)
+        yield from self._refill_contradictions(pools, owners, geometry)
         if self.gives_back_idle and self.limit_blocks is not None:
             yield '"flush" "idle" is not valid with "limit_blocks"; valid: one of them'
         if self.sizes is not None:
@@ -164,13 +172,26 @@ class Quick(BasePool):
             yield f'"lists_per_octave" {lists} is not valid; valid: 0, 2, 4, 8, 16, 32'
         if self.up_to is None:
             yield '"lists_per_octave" needs "up_to", the largest request that has a list'
-        if self.flush_share:
-            yield '"lists_per_octave" is not valid with "flush_share"; valid: "limit_blocks"'
         below = owners[0]
         if len(owners) > 1 or below.min_size or below.max_size is not None or below.sites:
             yield '"lists_per_octave" needs one pool below, which takes every size'
         elif below.block_shape(geometry, False)[3]:
             yield '"lists_per_octave" is not valid above blocks that are powers of two; valid: 0'
+
+    def _refill_contradictions(
+        self, pools: Sequence[BasePool], owners: Sequence[BasePool], geometry: Geometry
+    ) -> Iterator[str]:
+        if not self.refill:
+            return
+        if self.refill == 1:
+            yield '"refill" 1 is not valid; valid: 0, which cuts one block, or 2 to 128'
+        if not all(other.gives_back_idle for other in pools if isinstance(other, Quick)):
+            yield '"refill" needs "flush" "idle" in each quick pool, so that what is not used goes back'
+        below = owners[0]
+        if len(owners) > 1 or below.min_size or below.max_size is not None or below.sites:
+            yield '"refill" needs one pool below, which takes every size'
+        elif not below.cuts(geometry):
+            yield '"refill" needs a pool below that cuts blocks: "kind" "general" with "split" and no padding'
 
     def _size_contradictions(
         self, sizes: Sequence[int], owners: Sequence[BasePool], geometry: Geometry
@@ -232,9 +253,9 @@ class Quick(BasePool):
             (self.keep != "all", f"kept {self.keep}"),
             (self.limit_blocks, f"limit {self.limit_blocks} blocks"),
             (self.flush != "before-refusing", f"flush {self.flush}"),
-            (self.flush_share, f"above {self.flush_share:.4g}"),
             (self.gives_back_idle, f"each {self.idle_share:.4g}"),
             (self.gives_back_idle and self.release_most != RELEASE_MOST, self._release_summary()),
+            (self.refill, f"up to {self.refill} cut at a time"),
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
         return " ".join([f"quick {sizes}", *(words for holds, words in info if holds)]) + self.range_summary()
@@ -272,7 +293,7 @@ class Quick(BasePool):
             lists = range(quick.count)
             least, most = (np.array([of[at] for at in lists]) for of in (quick.least, quick.sizes))
             held = ((sizes[:, np.newaxis] >= least) & (sizes[:, np.newaxis] <= most)).any(axis=1)
-        account = 0 if idles else _account(quick.limit_blocks, quick.flush_share)
+        account = 0 if idles else _account(quick.limit_blocks)
         return np.where(held, 3 + account, NEVER), 3
 
     # ---- the arena
@@ -284,6 +305,10 @@ class Quick(BasePool):
     @property
     def gives_back_idle(self) -> bool:
         return self.flush == "idle"
+
+    @property
+    def refills(self) -> bool:
+        return self.refill > 0
 
     @property
     def rounds_requests(self) -> bool:
@@ -313,8 +338,8 @@ class Quick(BasePool):
         return (
             lay.Field("heads_at", lists * link * (2 if self.gives_back_idle else 1), link),
             lay.Field("counts_at", 4 * lists, 4, present=limited),
-            lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
             lay.Field("left_at", 4, present=self.gives_back_idle),
+            lay.Field("refills_at", lists, 1, present=self.refill > 0),
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
@@ -361,9 +386,9 @@ class Quick(BasePool):
             "limit_blocks": self.limit_blocks or 0,
             "flush": FLUSHES[self.flush],
             "flush_from": self.flush_from,
-            "flush_share": _steps(self.flush_share),
             "idle_share": _steps(self.idle_share) if self.gives_back_idle else 0,
             "release_most": self.release_most if self.gives_back_idle else 0,
+            "refill": self.refill if self.gives_back_idle else 0,
             "octave_log2": log2(self.lists_per_octave) if self.lists_per_octave else 0,
             "first": number,
             "ranks": (ranks := _ranks(self.lists_per_octave, unit, least, up_to, header)),
@@ -383,7 +408,7 @@ class Quick(BasePool):
 
     def hit(self, values: Mapping[str, Any]) -> int:
         """Accesses to take a block from a list."""
-        account = _account(values["limit_blocks"], values["flush_share"])
+        account = _account(values["limit_blocks"])
         return 3 * width(values["links"]["field"]) + account
 
     def push(self, values: Mapping[str, Any]) -> int:
@@ -404,8 +429,16 @@ class Quick(BasePool):
 
         What is added is the word that says so, the look at what idles, and how large the heap is for the next turn.
         """
-        looked_at = lib.HW_TURN_LISTS * 4 * width(values["links"]["field"])
+        looked_at = lib.HW_TURN_LISTS * (4 * width(values["links"]["field"]) + (2 if self.refill else 0))
+        release += 1 if self.refill else 0
         return 6 + self.hit(values) + int(values["release_most"]) * (self.hit(values) + release) + looked_at
+
+    def refilling(self, values: Mapping[str, Any], malloc: int) -> int:
+        """Accesses to cut as many blocks as a miss may, where a malloc of the pool below takes `malloc`."""
+        if not self.refill:
+            return 0
+        each = 2 * width(values["links"]["field"]) + 8  # the mark beside the link, the word, and the tag
+        return 2 * malloc + 8 + self.refill * each
 
     def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
         """Accesses to empty `lists` lists, and to see that they are; `release` is what giving back a block takes."""
@@ -459,9 +492,9 @@ def _ranks(per_octave: int, unit: int, least: int, up_to: int, header: int) -> l
     return result
 
 
-def _account(limited: int, flush_share: int) -> int:
+def _account(limited: int) -> int:
     """Accesses for the account that is kept of what is cached."""
-    return (2 if limited else 0) + (2 if flush_share else 0)
+    return 2 if limited else 0
 
 
 @lru_cache(maxsize=65536)
@@ -477,7 +510,6 @@ def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> 
         changes["up_to"] = min(capacity, MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
-    changes["flush_share"] = _steps(pool.flush_share) / FLUSH_STEPS if pool.flush == "before-growing" else 0.0
     changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.gives_back_idle else IDLE_SHARE
     changes["release_most"] = pool.release_most if pool.gives_back_idle else RELEASE_MOST
     return pool.model_copy(update=changes)
