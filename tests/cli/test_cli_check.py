@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,16 @@ import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
 from command_runner import run_here
+from forked_commands import HEAPWRIGHT
+from run_length import brief
 from tool_requirements import tool
 
 import heapwright as hw
 from heapwright._replay.long_run import CALLS
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -142,7 +145,7 @@ def test_the_job_for_gitlab_runs_the_check(run: Run, tmp_path: Path) -> None:
 
 def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
     bash = tool("bash")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{Path(HEAPWRIGHT).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, **given, "PATH": path}
     return subprocess.run(
         [bash, "-e", "-o", "pipefail", "-c", script],
@@ -154,7 +157,7 @@ def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.Com
     )
 
 
-@pytest.mark.parametrize(("heap", "mark"), [("all-round", None), ("tlsf", 185_820)])
+@pytest.mark.parametrize(("heap", "mark"), [("tlsf", 185_820), *brief([], [("all-round", None)])])
 def test_the_long_run_need_is_the_footprint_on_the_future_that_explore_makes(heap: str, mark: int | None) -> None:
     """Two-level good fit fails in an arena of its high-water mark, which is not its need."""
     broker = ROOT / "examples" / "mosquitto_broker.parquet"
