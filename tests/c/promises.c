@@ -13,7 +13,7 @@
 #include "random_program.h"
 
 enum { OBJECTS = 600, TURNS = 120 };
-enum { WALK_EVERY = 8 }; /* a walk looks through a list for each block: after one refusal in so many */
+enum { WALK_EVERY = 8 }; /* a walk looks through a list for each block: after each eighth refusal */
 
 static struct {
     unsigned char *at;

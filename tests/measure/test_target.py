@@ -34,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("forks")
 
 ON_BOTH = [name for name, cpu in CPUS.items() if cpu.unicorn_model]
 WITH_ZIG = brief(("cortex-m3", "rv32imac"), tuple(ON_BOTH))
-"""For each other processor zig compiles its library anew, which takes longer than the test."""
+"""For each other processor zig compiles its library, which takes longer than the test."""
 CORES = [(cpu, "gcc") for cpu in ON_BOTH] + [(cpu, "zig") for cpu in WITH_ZIG]
 HEAPS = ("tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano")
 
