@@ -45,7 +45,7 @@ TRACES = [
     churning(random.Random(2), 2500, (16, 24, 40, 100, 1500), 0.48, "churning"),
     churning(random.Random(3), 2000, range(8, 600, 7), 0.49, "varied"),
 ]
-RECIPES = 100
+RECIPES = 150
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
