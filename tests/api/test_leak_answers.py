@@ -41,16 +41,16 @@ def study(app: Path) -> hw.Study:
 
 
 def test_fit_names_the_leak_and_when_the_recommended_arena_is_used_up(app: Path) -> None:
-    fit = hw.fit(app, "tlsf")
+    fit = hw.fit(app, "exact-bins")
     (leak,) = fit.leaks
     assert (leak.size, leak.objects) == (72, 75)
     assert leak.bytes_per_hour == pytest.approx(72 / 81 * 3600 * 1000, rel=0.05)  # one in 81 calls of a millisecond
-    printed = run_here("fit", app, "--heap", "tlsf").stdout
+    printed = run_here("fit", app, "--heap", "exact-bins").stdout
     lines = " ".join(printed.split())
     assert lines.startswith(NAMED) and fit.reserve_bytes is not None and fit.smallest_arena_bytes is not None
     seconds = (fit.reserve_bytes - fit.smallest_arena_bytes) / (leak.bytes_per_hour or 0) * 3600
     assert f"a reserve of {fit.reserve_bytes:,} bytes is used up {seconds:,.3g} s" in lines
-    assert json.loads(run_here("fit", app, "--heap", "tlsf", "--json").stdout)[0]["leaks"][0]["size"] == 72
+    assert json.loads(run_here("fit", app, "--heap", "exact-bins", "--json").stdout)[0]["leaks"][0]["size"] == 72
 
 
 def test_the_study_keeps_the_leak_so_that_the_trace_is_not_needed(study: hw.Study, tmp_path: Path) -> None:
@@ -105,11 +105,11 @@ def test_a_study_with_a_damaged_leak_is_refused(study: hw.Study, tmp_path: Path)
 
 
 def test_check_fails_on_a_leak_if_a_rule_says_so(app: Path) -> None:
-    (passed,) = hw.check(app, "tlsf")
+    (passed,) = hw.check(app, "exact-bins")
     assert passed.passed and passed.values["leaks"] == 1
-    shut = run_here("check", app, "--heap", "tlsf", "--fail-if", "leaks > 0")
+    shut = run_here("check", app, "--heap", "exact-bins", "--fail-if", "leaks > 0")
     text = " ".join(shut.stdout.split())
-    assert shut.returncode == 3 and text.startswith("FAIL app on tlsf: leaks 1 is beyond 0") and NAMED in text
-    assert NAMED in " ".join(run_here("check", app, "--heap", "tlsf").stdout.split())
+    assert shut.returncode == 3 and text.startswith("FAIL app on exact-bins: leaks 1 is beyond 0") and NAMED in text
+    assert NAMED in " ".join(run_here("check", app, "--heap", "exact-bins").stdout.split())
     steady = Path(__file__).resolve().parents[2] / "examples" / "lighttpd_server.parquet"
-    assert run_here("check", steady, "--heap", "tlsf", "--fail-if", "leaks > 0").returncode == 0
+    assert run_here("check", steady, "--heap", "exact-bins", "--fail-if", "leaks > 0").returncode == 0

@@ -20,7 +20,10 @@
 
 enum { THREADS = 4, OBJECTS = 200, FORKS = 100, EXCHANGES = 64 };
 
-static _Alignas(64) unsigned char arena[1 << 20];
+#ifndef ARENA_BYTES
+#define ARENA_BYTES (1 << 20)
+#endif
+static _Alignas(64) unsigned char arena[ARENA_BYTES];
 #define DEPOT (sizeof arena / 8u) /* the most that lies between the caches and the heap */
 static struct app_heap *heap;
 static atomic_int stop;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,16 @@ import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
 from command_runner import run_here
+from forked_commands import HEAPWRIGHT
+from run_length import brief
 from tool_requirements import tool
 
 import heapwright as hw
 from heapwright._replay.long_run import CALLS
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC
+
+pytestmark = pytest.mark.usefixtures("forks")
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -53,9 +56,9 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_the_exit_code_says_whether_a_rule_is_broken(run: Run, tmp_path: Path) -> None:
-    words = ("app.parquet", "--heap", "tlsf@8", "--baseline", "old.parquet")
+    words = ("app.parquet", "--heap", "exact-bins@8", "--baseline", "old.parquet")
     passed = run(*words, "--budget", "1M")
-    assert passed.returncode == 0 and passed.stdout.startswith("ok app on tlsf@8: reserve_bytes ")
+    assert passed.returncode == 0 and passed.stdout.startswith("ok app on exact-bins@8: reserve_bytes ")
     shut = run(*words, "--budget", "9K", "--fail-if", "reserve_bytes > +100%", "--junit", "a.xml", "--sarif", "a.sarif")
     assert shut.returncode == 3 and not shut.stderr
     lines = shut.stdout.splitlines()
@@ -67,10 +70,10 @@ def test_the_exit_code_says_whether_a_rule_is_broken(run: Run, tmp_path: Path) -
 
 
 def test_a_baseline_may_be_what_was_printed_before(run: Run, tmp_path: Path) -> None:
-    printed = run("old.parquet", "--heap", "tlsf@8", "--json")
+    printed = run("old.parquet", "--heap", "exact-bins@8", "--json")
     assert printed.returncode == 0
     (tmp_path / "base.json").write_text(printed.stdout)
-    words = ("app.parquet", "--heap", "tlsf@8", "--fail-if", "reserve_bytes > +5%")
+    words = ("app.parquet", "--heap", "exact-bins@8", "--fail-if", "reserve_bytes > +5%")
     of_file, of_trace = run(*words, "--baseline", "base.json"), run(*words, "--baseline", "old.parquet")
     assert of_file.returncode == of_trace.returncode == 3
     assert of_file.stdout == of_trace.stdout
@@ -96,8 +99,8 @@ def test_wrong_words_are_told(run: Run, words: tuple[str, ...], code: int, told:
 
 
 def test_figures_are_printed_where_there_is_no_rule(run: Run) -> None:
-    done = run("app.parquet", "--heap", "tlsf@8")
-    assert done.returncode == 0 and done.stdout.startswith("app on tlsf@8: smallest_arena_bytes ")
+    done = run("app.parquet", "--heap", "exact-bins@8")
+    assert done.returncode == 0 and done.stdout.startswith("app on exact-bins@8: smallest_arena_bytes ")
 
 
 def steps(name: str) -> Any:
@@ -109,7 +112,7 @@ def test_the_action_runs_the_check_and_fails_with_it(run: Run, tmp_path: Path) -
     assert set(step["env"]) == {"TRACES", "HEAP", "OPTIONS"}
     assert all(text == f"${{{{ inputs.{key.lower()} }}}}" for key, text in step["env"].items())
     for budget, code in (("1M", 0), ("9K", 3)):
-        given = {"TRACES": "app.parquet", "HEAP": "tlsf@8", "OPTIONS": f"--baseline old.parquet --budget {budget}"}
+        given = {"TRACES": "app.parquet", "HEAP": "exact-bins@8", "OPTIONS": f"--baseline old.parquet --budget {budget}"}
         done = in_shell(step["run"], tmp_path, {**given, "GITHUB_STEP_SUMMARY": "summary.md"})
         assert done.returncode == code, done.stderr
         assert done.stdout in (tmp_path / "summary.md").read_text()
@@ -135,14 +138,14 @@ def test_the_action_tells_of_a_study(run: Run, tmp_path: Path) -> None:
 def test_the_job_for_gitlab_runs_the_check(run: Run, tmp_path: Path) -> None:
     job = steps("gitlab.yml")[".heapwright-check"]
     (script,) = job["script"]
-    given = {"HEAPWRIGHT_TRACES": "app.parquet", "HEAPWRIGHT_HEAP": "tlsf@8", "HEAPWRIGHT_OPTIONS": "--budget 9K"}
+    given = {"HEAPWRIGHT_TRACES": "app.parquet", "HEAPWRIGHT_HEAP": "exact-bins@8", "HEAPWRIGHT_OPTIONS": "--budget 9K"}
     assert in_shell(script, tmp_path, given).returncode == 3
     assert (tmp_path / job["artifacts"]["reports"]["junit"]).is_file()
 
 
 def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
     bash = tool("bash")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{Path(HEAPWRIGHT).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, **given, "PATH": path}
     return subprocess.run(
         [bash, "-e", "-o", "pipefail", "-c", script],
@@ -154,7 +157,7 @@ def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.Com
     )
 
 
-@pytest.mark.parametrize(("heap", "mark"), [("all-round", None), ("tlsf", 185_820)])
+@pytest.mark.parametrize(("heap", "mark"), [("tlsf", 185_820), *brief([], [("all-round", None)])])
 def test_the_long_run_need_is_the_footprint_on_the_future_that_explore_makes(heap: str, mark: int | None) -> None:
     """Two-level good fit fails in an arena of its high-water mark, which is not its need."""
     broker = ROOT / "examples" / "mosquitto_broker.parquet"

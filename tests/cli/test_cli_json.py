@@ -58,7 +58,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "diagnose a.parquet": (False, ["kind", "confidence", "sentence", "files", "findings", "notes"]),
     "profile a.parquet": (False, PROFILE),
     "profile packets.parquet": (False, ["name", "packets", "sizes", "flows"]),
-    "network packets.parquet --ring 8 --budget 3s -o network": (
+    "network packets.parquet --ring 8 --budget 1s -o network": (
         False,
         ["packets", "traces", "queues", "study", "heap", "reserve_bytes", "proofs", "metrics", "page", "commands"],
     ),

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / RECORDED).mkdir(parents=True)
     for trace in (TRACE, BROKER):
         hw.cut(EXAMPLES / trace.name, first=1_500).write(made / trace)
-    words = [HEAPWRIGHT, "explore", str(TRACE), "--limit", "30", "--copies", "2", "-o"]
+    words = [HEAPWRIGHT, "explore", str(TRACE), "--limit", "10", "--copies", "2", "-o"]
     subprocess.run([*words, "s.duckdb", "--long-run", "0"], cwd=made, check=True, capture_output=True)
     subprocess.run([*words, "endured.duckdb"], cwd=made, check=True, capture_output=True)
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
@@ -66,7 +66,7 @@ COMMANDS = (
     ["trace", "copies", str(TRACE), "-o", "copies", "--count", "2"],
     ["trace", "worst", str(BROKER), "freertos-heap4", "-o", "worst.parquet", "--tries", "3"],
     ["profile", str(PACKETS)],
-    ["network", str(PACKETS), "--ring", "8", "--set", "count=500", "--budget", "3s", "-o", "network"],
+    ["network", str(PACKETS), "--ring", "8", "--set", "count=500", "--budget", "1s", "-o", "network"],
     ["workload", "easyport", str(PACKETS), "--load", "0.7,0.9", "-o", "tcp.parquet"],
     ["fit", str(BROKER), "--heap", "zephyr-sys-heap", "--copies", "2"],
     ["replay", str(TRACE), str(BROKER), "--heap", "lwip-mem", "--heap", "lib:glibc"],

@@ -18,7 +18,7 @@ from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
 
-CHUNKS, HEAPS, OPERATIONS = 4, 240, brief(200, 400)
+CHUNKS, HEAPS, OPERATIONS = 4, 240, brief(100, 400)
 FROM_BOTH_ENDS = 12
 KEPT: tuple[int, ...] = ()
 """Seeds, from CHUNKS on, that once found something."""
@@ -173,7 +173,7 @@ def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:
     roomy = [(arena_bytes(recipe, rng) + 2000, recipe) for recipe in recipes + checked]
     least = [(int(policy(recipe)["fixed_end"]), recipe) for recipe in recipes]
     path = write_heaps(tmp_path / "heaps", [*roomy, *least])
-    length = brief(500, 1500)
+    length = brief(200, 1500)
     heaps, operations, _ = run(fuzz, path, length, 0)
     assert heaps == len(roomy + least) > 4 * len(recipes)
     assert operations >= heaps * length
@@ -186,7 +186,7 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
     rng = random.Random(7)
     heaps = write_heaps(
         tmp_path / "heaps",
-        [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(brief(150, 250) * EFFORT, 7)],
+        [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(brief(100, 250) * EFFORT, 7)],
     )
     done = subprocess.run([program, heaps, "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]

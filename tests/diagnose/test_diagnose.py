@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -187,9 +188,11 @@ def test_names_of_a_file_reach_no_terminal_as_control_characters(tmp_path: Path)
 def test_a_strange_text_is_read_or_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "strange.txt"
     path.write_text(text, encoding="utf-8")
+    begun = time.process_time()
     done = run_here("diagnose", path)
     assert done.returncode in (0, 1)
     assert len(done.stderr.splitlines()) <= 1
+    assert time.process_time() - begun < 10, "a long line is looked at once, not from each of its characters"
 
 
 def test_long_telemetry_is_judged_in_bounded_memory(tmp_path: Path) -> None:

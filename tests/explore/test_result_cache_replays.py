@@ -89,7 +89,7 @@ def test_thresholds_of_random_recipes(seed: int, index: str, monkeypatch: pytest
     rng = random.Random(seed)
     trace = TRACES[seed]
     counted, requested, tried = Counted(trace), 0, 0
-    while tried < brief(15, 30) * EFFORT:
+    while tried < brief(8, 30) * EFFORT:
         recipe = random_recipe(rng)
         if not has_thresholds(recipe):
             continue

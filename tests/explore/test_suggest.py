@@ -99,14 +99,15 @@ def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
     assert [member.id for member in studies[0].front()] == [member.id for member in studies[1].front()]
 
 
-def test_the_command_prints_a_recipe_that_every_command_takes(tmp_path: Path) -> None:
+def test_the_command_prints_a_recipe_that_every_command_takes(trace: Trace, tmp_path: Path) -> None:
     def run(*words: str) -> str:
         done = run_here(*words, folder=tmp_path)
         done.check_returncode()
         return done.stdout
 
-    (tmp_path / "pick.toml").write_text(run("suggest", str(BROKER), "-o", "s.duckdb", "--toml"))
-    assert "pick.toml" in run("replay", str(BROKER), "--heap", "pick.toml")
+    trace.write(tmp_path / "start.parquet")
+    (tmp_path / "pick.toml").write_text(run("suggest", "start.parquet", "-o", "s.duckdb", "--toml"))
+    assert "pick.toml" in run("replay", "start.parquet", "--heap", "pick.toml")
     printed = run("pareto", "s.duckdb", "--pick", "balanced", "--toml")
     assert hw.read_recipe(tmp_path / "pick.toml").hash == hw.Recipe.parse(printed, "printed").hash
 

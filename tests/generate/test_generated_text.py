@@ -79,7 +79,7 @@ def test_whole_texts_are_kept_by_all_that_they_are_made_of_until_there_are_too_m
 
 
 def test_threads_that_write_at_once_write_what_each_writes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("tlsf", "lea-2.7.2", "all-round", "windows-xp") * 3
+    names = ("tlsf", "half-fit", "freertos-heap4", "sos") * 2
     alone = [files(name) for name in names]
     monkeypatch.setattr(residual, "MOST_TEXTS", -1)
     with ThreadPoolExecutor(3) as threads:

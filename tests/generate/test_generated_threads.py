@@ -20,6 +20,8 @@ from heapwright._traces.trace import Trace
 
 RACES = ("-g", "-O1", "-fsanitize=thread")
 PLAIN = (brief("-O0", "-O2"),)
+SMALL = brief(("-DARENA_BYTES=262144",), ())
+"""An arena that is filled and emptied twenty times."""
 HEAPS = ("victim-bins", "tlsf", "drr-proposed", "wifi-special-pools", "binary-buddy")
 
 
@@ -69,7 +71,7 @@ def test_caches_do_not_grow_where_objects_are_resized(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["tlsf", "all-round", "victim-bins"])
 def test_nothing_is_refused_while_caches_and_depot_hold_it(name: str, tmp_path: Path) -> None:
-    run(built(recipe(name, "cached"), tmp_path, *PLAIN), "refusals")
+    run(built(recipe(name, "cached"), tmp_path, *PLAIN, *SMALL), "refusals")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import SANITIZED, STRICT, UNCHECKED
-from run_length import by_turns, some
+from run_length import brief, by_turns, some
 from tool_requirements import compilers, needs
 
 import heapwright as hw
@@ -77,7 +77,7 @@ def test_asan_tells_the_faulting_line(heap: str, compiler: str, tmp_path: Path) 
     assert [*reported(program, faults=faults)] == faults
 
 
-@pytest.mark.parametrize("heap", ["tlsf", "lea-2.7.2", "binary-buddy"])
+@pytest.mark.parametrize("heap", ["tlsf", "binary-buddy", *brief([], ["lea-2.7.2"])])
 def test_valgrind_tells_the_faulting_line(heap: str, tmp_path: Path) -> None:
     needs("valgrind", "valgrind/memcheck.h")
     program = build(heap, tmp_path, "gcc", ["-DAPP_VALGRIND", OPTIMISED])

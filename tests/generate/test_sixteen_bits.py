@@ -10,7 +10,7 @@ import pytest
 from c_programs import ROOT, STRICT, UNCHECKED
 from object_cache import generated
 from recipes_random import sample
-from run_length import brief
+from run_length import brief, some
 from tool_requirements import needs
 
 from heapwright._generate import generate
@@ -42,7 +42,7 @@ def compile_for_avr(*words: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("recipe", sample(zoo.recipes(), 2), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", some(sample(zoo.recipes(), 2), 2), ids=lambda recipe: recipe.name)
 def test_compiles_without_a_warning(recipe: Recipe, tmp_path: Path) -> None:
     source = generated(recipe, tmp_path) / "app_heap.c"
     compile_for_avr(*STRICT, "-Wshadow", UNCHECKED, "-c", source, "-o", tmp_path / "heap.o")

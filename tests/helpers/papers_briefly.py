@@ -1,30 +1,23 @@
 """The papers' pages of fewer packets, calls and draws, so that making them takes seconds.
 
-All code that makes a page runs, and every heap on it, on a tenth of the traffic or less. What is on them has no
-meaning: `tests/helpers/papers_digests.txt` holds their digests, to see that nothing has changed them.
-
-    python tests/helpers/papers_briefly.py    # writes these again
+All code that makes a page runs, and every heap on it, on a tenth of the traffic or less.
 """
 
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import kept_builds
 import pytest
 import short_explorations
 
 import heapwright as hw
-import heapwright_papers
 from heapwright_papers import drr, easyport, measuring, mixes, modem, own_space, pools, sensor, techniques, url
 
-DIGESTS = Path(__file__).with_name("papers_digests.txt")
 WHOLE = ("wifi",)
 """Pages that take seconds as they are, and are left so."""
 
@@ -65,15 +58,3 @@ def digests_of(folder: Path) -> dict[str, str]:
 def promised(file: Path) -> dict[str, str]:
     """The digests in a file by the names of pages."""
     return {name: digest for digest, name in map(str.split, file.read_text(encoding="utf-8").splitlines())}
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, briefly(), kept_builds.keeping(Path(folder)):
-        heapwright_papers.reproduce("all", None, Path(folder))
-        result = digests_of(Path(folder))
-    kept = {name: digest for name, digest in result.items() if not name.startswith(WHOLE)}
-    DIGESTS.write_text("".join(f"{digest}  {name}\n" for name, digest in kept.items()), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ from run_length import brief
 from tool_requirements import target
 
 from heapwright._heaps.heaps import resolve_on_target
-from heapwright._measure.boards import compilers, feed, qemu_backend, unicorn_backend
+from heapwright._measure.boards import feed, qemu_backend, unicorn_backend
 from heapwright._measure.boards.compilers import find_compiler
 from heapwright._measure.boards.cpus import CPUS
 from heapwright._measure.boards.image import Workshop
@@ -33,7 +33,9 @@ from heapwright._traces.validation import FREE, MALLOC, REALLOC
 pytestmark = pytest.mark.usefixtures("forks")
 
 ON_BOTH = [name for name, cpu in CPUS.items() if cpu.unicorn_model]
-CORES = [(cpu, compiler) for cpu in ON_BOTH for compiler in compilers.COMPILERS]
+WITH_ZIG = brief(("cortex-m3", "rv32imac"), tuple(ON_BOTH))
+"""For each other processor zig compiles its library, which takes longer than the test."""
+CORES = [(cpu, "gcc") for cpu in ON_BOTH] + [(cpu, "zig") for cpu in WITH_ZIG]
 HEAPS = ("tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano")
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from c_programs import ROOT, STRICT, UNCHECKED
 from metric_values import known
+from run_length import brief
 from traces_random import random_trace
 
+from heapwright._api import cut
 from heapwright._generate.emit import generated_files
 from heapwright._recipes.policy import policy
 from heapwright._recipes.pools import Compact
@@ -26,11 +28,12 @@ HEAPS = ["tlsf", "victim-bins", "all-round", "kingsley", "binary-buddy", "variab
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Trace, Path]]:
-    """The traces that ship and one of random calls, each with its calls in a file."""
+    """The traces that ship, or their begin, and one of random calls, each with its calls in a file."""
     folder = tmp_path_factory.mktemp("calls")
     results = []
     paths = [ROOT / "examples" / f"{name}.parquet" for name in ("lighttpd_server", "mosquitto_broker")]
-    for trace in [*map(Trace.read, paths), random_trace(random.Random(14), 4000)]:
+    shipped = [cut(Trace.read(path), first=brief(5_000, 1 << 30)) for path in paths]
+    for trace in [*shipped, random_trace(random.Random(14), 4000)]:
         numbers = np.array([len(trace), trace.calls.slots], np.uint32).tobytes()
         (folder / trace.name).write_bytes(numbers + trace.calls.records().tobytes())
         results.append((trace, folder / trace.name))

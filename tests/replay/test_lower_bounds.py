@@ -122,7 +122,8 @@ def test_the_least_accesses_of_what_is_left_of_a_trace() -> None:
     flags = Recipe(pools=(Fixed(sizes=(24, 100), counts=(9, 9), find="first-fit"), General()))
     small = int(((trace.op != FREE) & (trace.size <= 100)).sum())
     assert least_of(trace, flags) == 5 * requests - 3 * small + (len(trace) - requests)
-    output = [least_of(trace, recipe, calls) for calls in range(len(trace) + 1)]
+    (least,) = LeastAccesses([trace]).of(recipe)
+    output = [int(least[-(-calls // STRETCH)]) for calls in range(len(trace) + 1)]
     remaining = np.append(np.cumsum(np.where(trace.op == FREE, 3, 5)[::-1])[::-1], 0)
     assert all(0 <= remaining[calls] - output[calls] < 5 * STRETCH for calls in range(len(trace) + 1))
     assert output[-1] == 0 and output == sorted(output, reverse=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from keyword_explorations import explore
+from run_length import brief
 from sample_studies import OBJECTIVES, TRACES, identity, in_the_long_run, metrics
 from traces_random import churning, plain_trace
 
@@ -29,7 +30,7 @@ from heapwright._studies.tables import Role
 from heapwright._traces.copies import each_copy
 from heapwright._traces.trace import Trace
 
-STOPS = 21
+STOPS = brief(11, 21)
 WITHIN = 1.01
 
 
@@ -107,19 +108,19 @@ def test_bounds_that_are_met_change_nothing_and_more_memory_gives_no_more_access
     """Some recipes fail the stress test, grow without bound, make a long call, or fail on copies; two loads are of one
     device."""
     different, most = 0, 400 if objectives == OBJECTIVES else 40
-    for seed in range(10):
+    for seed in range(brief(5, 10)):
         with drawn(tmp_path / f"{seed}.duckdb", seed, TRACES[:loads], objectives) as study:
             for how in PICKS:
                 different += assert_steady(study, how)
                 assert_steady(study, how, f"{objectives[1]} <= {most}")
-    assert different > 40
+    assert different > brief(20, 40)
 
 
 def test_recommendations_of_explorations_are_steady(tmp_path: Path) -> None:
     """Of a trace, and of two loads of one device; with copies, futures and the stress test."""
     light, full = plain_trace(1, calls=600, name="irc_a"), churning(random.Random(2), 900, (16, 24, 100), 0.48, "irc_b")
     every = [item for item in Space.default([light, full]).recipes() if not item.name]
-    space = Space([random.Random(7).sample(every, 60)])
+    space = Space([random.Random(7).sample(every, 30)])
     for traces in ([light], [full], [light, full]):
         path = tmp_path / f"{len(traces)}-{traces[-1].name}.duckdb"
         explore(traces, space, study_path=path, copies=2)

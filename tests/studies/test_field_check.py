@@ -14,6 +14,7 @@ from c_programs import ROOT, STRICT, UNCHECKED
 from command_runner import run_here
 from counted_calls import CountedHeap
 from metric_values import known
+from run_length import some
 from sample_traces import trace_of
 from tool_requirements import emulator, missing
 
@@ -218,9 +219,9 @@ def verdicts(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
     if not folder.is_dir():
         missing(f"{folder} is absent: it holds the pairs of recordings that this test reads")
     results = list[tuple[str, str, str]]()
-    for name, first, second in TAILORED:
-        heap = recipe("tlsf", counters="classes", align=8)
-        program = driver(heap, tmp_path_factory.mktemp(name))
+    heap = recipe("tlsf", counters="classes", align=8)
+    program = driver(heap, tmp_path_factory.mktemp("pairs"))
+    for name, first, second in some(TAILORED, 2):
         tailored, load = (Trace.read(folder / f"{name}_{which}.parquet") for which in (first, second))
         were, are = hw.fit(tailored, heap), hw.fit(load, heap)
         assert were.reserve_bytes and were.smallest_arena_bytes and are.reserve_bytes and are.smallest_arena_bytes
@@ -236,13 +237,14 @@ def verdicts(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> lis
 
 
 def test_the_verdict_of_a_block_is_that_of_a_fit_on_9_of_10_pairs(verdicts: list[tuple[str, str, str]]) -> None:
-    """In the arena that was reserved for the recording, and in that which the load needs, with the stated margins.
+    """In the arena that was reserved for the recording, and in that which the load needs, with the stated margins. The
+    usual run has five of the pairs.
 
     mujs_b has eight times as many blocks of 128 to 255 bytes as mujs_a, in fewer bytes: a drift that no fit knows of.
     """
     reserved, needed = verdicts[::2], verdicts[1::2]
-    assert sum(found == expected for _, found, expected in reserved) >= 9, reserved
-    assert sum(found == expected for _, found, expected in needed) >= 9, needed
+    for judged in (reserved, needed):
+        assert sum(found != expected for _, found, expected in judged) <= 1, judged
     assert {found for _, found, _ in verdicts} == {"still fits", "drifting", "too small"}
 
 

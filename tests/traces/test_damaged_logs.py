@@ -56,6 +56,15 @@ def test_the_time_a_line_takes_does_not_explode_with_its_length(name: str, tmp_p
     assert time.process_time() - begun < 2
 
 
+def test_a_line_of_thousands_of_numbers_in_unknown_wording_is_refused_in_a_second(tmp_path: Path) -> None:
+    """What is in front of each number is looked at for a few words: of all the line it took a minute."""
+    line = "24 bytes (@ 0x3ffb1000, Internal) allocated by" + " 1" * 40_000 + "\n"
+    begun = time.process_time()
+    with pytest.raises(HeapwrightError, match="no known format, but lines that look like heap calls"):
+        imported(tmp_path, line)
+    assert time.process_time() - begun < 5
+
+
 def test_clocks_of_a_hundred_years_count(tmp_path: Path) -> None:
     late = 3 << 60
     trace = imported(tmp_path, f"heapwright bpftrace\n{late} 7 7 + 5000 24\n{late + 5000} 7 7 - 5000\n")

@@ -20,7 +20,7 @@ _GC_USED = re.compile(r",? ?\bmax blk sz: \d+")
 GC_BLOCK = 16
 """Bytes of a block of MicroPython's heap on 32-bit machines, in which mem_info counts."""
 _TASK = re.compile(
-    r"(?!.*\bwanted\b)(xTaskCreate\b.*?\b)(\d{2,6})( words\b.*(?:->|=) ?(?:-1\b|errCOULD_NOT_ALLOCATE\w*))"
+    r"(xTaskCreate\b(?!.*\bwanted\b).*?\b)(\d{2,6})( words\b.*(?:->|=) ?(?:-1\b|errCOULD_NOT_ALLOCATE\w*))"
 )
 _STACK_WORD = 4
 _CAPABILITY = re.compile(r"MALLOC_CAP_(DMA|SPIRAM|INTERNAL|8BIT|DEFAULT)\s*[:=]?\s+(?=\d{3,}(?: bytes)?$)")

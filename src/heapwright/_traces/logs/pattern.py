@@ -152,10 +152,12 @@ _KINDS = (
     ("free", re.compile(r"(?i)\bgive\b|\bput\b|\breturn(?:ed)?\b")),  # "allocated 24 bytes, returned 0x..." is none
 )
 _STATE_BEFORE = re.compile(r"(?i)(?:left|free|remaining|used|total)\s*[:=]\s*(?:\d+\s*/\s*)?$")
+_WORDS_BEFORE = 64
+"""Characters in front of a number that may name it."""
 _LARGEST_SIZE = 1 << 20
 """A hexadecimal number above it is an address."""
 _SIZE_BEFORE = re.compile(r"(?i)(?:size|bytes|len(?:gth)?|sz|n)\s*[:=]?\s*\(?$")
-_SIZE_AFTER = re.compile(r"(?i)^\s*\)?\s*(?:bytes?\b|b\b|octets)")
+_SIZE_AFTER = re.compile(r"(?i)\s*\)?\s*(?:bytes?\b|b\b|octets)")
 
 
 def propose(lines: Iterable[str]) -> list[str]:
@@ -241,10 +243,10 @@ def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
     numbers = [
         token
         for token in tokens
-        if "0x" not in token[0] and "." not in token[0] and not _STATE_BEFORE.search(line[: token.start()])
+        if "0x" not in token[0] and "." not in token[0] and not _STATE_BEFORE.search(_before(line, token))
     ]
     for token in numbers:
-        if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()]):
+        if _SIZE_AFTER.match(line, token.end()) or _SIZE_BEFORE.search(_before(line, token)):
             return token
     if numbers:
         return numbers[0]
@@ -252,6 +254,11 @@ def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
         (token for token in tokens if "0x" in token[0]), key=lambda token: int(token[0].rpartition("0x")[2], 16)
     )
     return least if int(least[0].rpartition("0x")[2], 16) <= _LARGEST_SIZE else None
+
+
+def _before(line: str, token: re.Match[str]) -> str:
+    """The words that say what a number is: a line may have thousands of numbers, and all of it before each."""
+    return line[max(0, token.start() - _WORDS_BEFORE) : token.start()]
 
 
 def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
