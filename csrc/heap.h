@@ -185,7 +185,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const uint
                                            uint32_t alignment, uint32_t n)
 {
     const struct hw_pool *pool = &p->pools[i];
-    const uint32_t size = pool_aligned_size(pool, n, alignment);
+    const uint32_t size = pool_aligned_size(pool, p->aligned_search, n, alignment);
     if (size >= p->reach) {
         return 0;
     }
@@ -200,7 +200,7 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const uint
         return 0;
     }
     b = pool_align_block(pool, h, b, alignment);
-    pool_trim_block(pool, h, b, pool_block_size(pool, n));
+    pool_trim_block(pool, p->aligned_search, h, b, pool_block_size(pool, n));
     return pool_hand_out(pool, h, b);
 }
 

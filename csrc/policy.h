@@ -62,6 +62,11 @@ enum {
     HW_RESIZE_DOWN_FIRST = 9
 };
 
+/* the heap: how large a block an aligned request looks for, where A is the alignment and M the smallest block: blocks
+ * for the request and for A, and M; a payload with A + M more, in multiples of A; a payload with 2 A or 2 M more
+ */
+enum { HW_ALIGNED_BLOCKS = 0, HW_ALIGNED_MULTIPLE = 1, HW_ALIGNED_TWICE = 2 };
+
 /* general: where a block that freed memory joins is in its list */
 enum { HW_MERGED_FILED = 0, HW_MERGED_IN_PLACE = 1, HW_MERGED_AT_NEXT = 2 };
 
@@ -349,6 +354,7 @@ struct hw_policy {
     uint32_t spent;           /* derived: bytes of the arena that no block can cover */
     uint32_t waiting_at;      /* derived: address of the turn of the freed blocks that wait, these behind it */
     struct hw_field guard;    /* derived: how the guard behind a payload is stored */
+    uint32_t aligned_search;  /* HW_ALIGNED_... */
     uint32_t threads;         /* HW_THREADS_... */
     uint32_t cache_bytes;     /* most payload bytes that the cache of a thread holds */
     uint32_t cache_largest;   /* derived: largest request that is cached */

@@ -233,10 +233,11 @@ static inline uint32_t pool_block_size(const struct hw_pool *pool, uint32_t n)
 }
 
 /* Bytes of a block in which n bytes can be aligned so. */
-static inline uint32_t pool_aligned_size(const struct hw_pool *pool, uint32_t n, uint32_t alignment)
+static inline uint32_t pool_aligned_size(const struct hw_pool *pool, const uint32_t search, uint32_t n,
+                                         uint32_t alignment)
 {
     if (pool->kind == HW_GENERAL) {
-        return aligned_size_for(&pool->general, n, alignment);
+        return aligned_size_for(&pool->general, search, n, alignment);
     }
     return 0;
 }
@@ -268,10 +269,11 @@ static inline uint32_t pool_align_block(const struct hw_pool *pool, struct hw_he
     return b;
 }
 
-/* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
-static inline void pool_trim_block(const struct hw_pool *pool, struct hw_heap *h, uint32_t b, uint32_t size)
+/* Gives back what a used block has beyond `size` behind its aligned payload. */
+static inline void pool_trim_block(const struct hw_pool *pool, const uint32_t search, struct hw_heap *h, uint32_t b,
+                                   uint32_t size)
 {
-    pool->kind == HW_GENERAL ? trim_block(&pool->general, h, b, size) : (void)0;
+    pool->kind == HW_GENERAL ? trim_aligned(&pool->general, search, h, b, size) : (void)0;
 }
 
 /* The payload of a used block that is handed out. */

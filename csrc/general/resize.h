@@ -108,15 +108,23 @@ static inline void absorb_behind(const struct hw_general *g, struct hw_heap *h, 
     }
 }
 
-/* Gives back what the used block b, whose word has been read, has beyond `size`, or to a free block behind, however
- * little it is. */
-static inline void trim_joined(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t size)
+/* Lets the used block b, whose word has been read, take in a free block behind, if it has more than `size`: so that
+ * trim_block() gives back the rest, however little it is. */
+static inline void join_behind(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t size)
 {
-    if ((g->resize == HW_RESIZE_TRIM || g->resize == HW_RESIZE_SMALLER_SIDE) && word_size(g, word) > size) {
+    if (word_size(g, word) > size) {
         const uint32_t behind = free_behind(g, h, b + word_size(g, word));
         if (behind) {
             absorb_behind(g, h, b, word, behind);
         }
+    }
+}
+
+/* Gives back what the used block b, whose word has been read, has beyond `size`. */
+static inline void trim_joined(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t size)
+{
+    if (g->resize == HW_RESIZE_TRIM || g->resize == HW_RESIZE_SMALLER_SIDE) {
+        join_behind(g, h, b, word, size);
     }
     trim_block(g, h, b, size);
 }
@@ -304,8 +312,19 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
 }
 
 /* A block of this size holds n bytes at that alignment, see align_block(). */
-static inline uint32_t aligned_size_for(const struct hw_general *g, uint32_t n, uint32_t alignment)
+static inline uint32_t aligned_size_for(const struct hw_general *g, const uint32_t search, uint32_t n,
+                                        uint32_t alignment)
 {
+    if (search == HW_ALIGNED_MULTIPLE) { /* TLSF */
+        const uint32_t payload = block_size_for(g, n) - g->overhead + g->min_block;
+        return block_size_for(g, (payload + 2u * alignment - 1u) & ~(alignment - 1u));
+    }
+    if (search == HW_ALIGNED_TWICE) { /* NuttX */
+        const uint32_t unit = (uint32_t)1 << g->unit_shift;
+        const uint32_t least = g->powers ? block_size_for(g, n) : larger(g->min_block, g->overhead);
+        const uint32_t payload = (larger(n, least - g->overhead) + unit - 1u) & ~(unit - 1u);
+        return block_size_for(g, payload + 2u * larger(alignment, g->min_block));
+    }
     return block_size_for(g, n) + block_size_for(g, alignment) + g->min_block;
 }
 
@@ -330,6 +349,16 @@ static inline uint32_t align_block(const struct hw_general *g, struct hw_heap *h
     store_word(g, h, b, size_word(g, front, flags));
     release_rarely(g, h, b, size_word(g, front, flags));
     return b + front;
+}
+
+/* Gives back what the used block b has beyond `size` behind its aligned payload. */
+static inline void trim_aligned(const struct hw_general *g, const uint32_t search, struct hw_heap *h, uint32_t b,
+                                uint32_t size)
+{
+    if (search != HW_ALIGNED_BLOCKS) {
+        join_behind(g, h, b, load_word(g, h, b), size);
+    }
+    trim_block(g, h, b, size);
 }
 
 #endif

@@ -28,6 +28,7 @@ VALUES = {
     "heap.link_bytes": {2, 4},
     "heap.checks": {"none", "frees", "neighbours", "full"},
     "heap.counters": {False, True},
+    "heap.aligned_search": {"blocks", "multiple", "twice"},
     "quick.min_size": {0, "some"},
     "quick.max_size": {None, "some"},
     "quick.sizes": {None, "some"},

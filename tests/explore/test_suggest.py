@@ -116,3 +116,11 @@ def test_a_recipe_alone_and_a_document_do_not_go_together() -> None:
     done = run_here("suggest", BROKER, "--toml", "--json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "not with --json" in done.stderr
+
+
+def test_the_pick_for_a_platform_is_as_it_is_generated_there(trace: Trace) -> None:
+    pick = hw.suggest(trace, platform="freertos").pick.recipe
+    assert pick.counters and pick.align == 8
+    assert all(getattr(pool, "resize", "move") == "move" for pool in pick.pools)
+    with pytest.raises(hw.HeapwrightError, match="4: freertos needs 8 or more"):
+        hw.suggest(trace, align=4, platform="freertos")

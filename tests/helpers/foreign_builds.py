@@ -25,6 +25,7 @@ init = "heap = row_init(memory, bytes)"
 malloc = "row_malloc(heap, size)"
 free = "row_free(heap, pointer)"
 realloc = "row_realloc(heap, pointer, size)"
+aligned_alloc = "row_aligned_alloc(heap, align, size)"
 defines = {{ ROW_HEAP_ALIGN_UNCHECKED = 1 }}
 flags = ["-O0", "-D{secret}"]
 """

@@ -8,7 +8,7 @@ from the first one's; where the row differs on purpose, its lines have the small
 published text, without comments, statistics, options that are off, and what waits for memory: memmgr 22821a6; ThreadX
 1b5816a with tx_byte_pool_create.c of 205b6ef; Contiki-NG 01809bb; Contiki 56984d1 with list.c of 0555c40; FreeBSD
 10.4; Zephyr's heap.c of 01b8849 with heap.h of 00cdac6, whose names were put in place of three that differ; the ESP8266
-core's umm_malloc.cpp of f946290 as C.
+core's umm_malloc.cpp of f946290 as C. Whole files: espressif/tlsf ba64d19, LVGL 7cc13aa, NuttX 4ebc8a7.
 """
 
 from __future__ import annotations
@@ -38,7 +38,14 @@ LARGEST_OF_KINGSLEY = 2044
 """FreeBSD takes a page more for each block above."""
 RESIZED = ("esp8266-umm", "nuttx-mm", "rt-thread-memheap")
 """Heaps that are recorded on a trace of many reallocs, too."""
-AMPLE = {"zephyr-sys-heap": 250_000}
+ALIGNED = ("espressif-tlsf", "espressif-tlsf-large", "lvgl-tlsf", "nuttx-mm", "tlsf")
+"""Heaps whose aligned calls are compared; those that no package carries are recorded on traces with such calls, too."""
+AMPLE = {
+    "espressif-tlsf": (1 << 18) - 4,
+    "espressif-tlsf-large": (1 << 25) - 4,
+    "lvgl-tlsf": (1 << 16) - 8,
+    "zephyr-sys-heap": 250_000,
+}
 """The arena of a heap whose lists, and with them the bytes that are left for blocks, are more in a larger arena."""
 
 
@@ -86,6 +93,15 @@ def resizing(scale: int) -> Trace:
     return Trace.from_columns(op=op, id=id_, size=sizes, name=f"resizing by {scale}")
 
 
+def aligning(trace: Trace) -> Trace:
+    """The trace with alignments of 8 to 256 bytes for a fifth of its allocations."""
+    draw = random.Random(1)
+    drawn = [draw.choice([8, 16, 32, 64, 128, 256]) * (draw.random() < 0.2) for _ in trace.op]
+    align = np.where(np.isin(trace.op, (REALLOC, FREE)), 0, drawn)
+    columns = {key: getattr(trace, key) for key in ("op", "id", "size")}
+    return Trace.from_columns(**columns, align=align, name=f"aligning {trace.name}")
+
+
 def without_large(trace: Trace, largest: int) -> Trace:
     """The calls of the objects that are never larger."""
     kept = ~np.isin(trace.id, trace.id[trace.size > largest])
@@ -97,6 +113,8 @@ def traces_for(heap: str) -> dict[str, Trace]:
     result = examples()
     if heap in RESIZED:
         result[resizing(1).name] = resizing(1)
+    if heap in ALIGNED:
+        result |= {item.name: item for item in map(aligning, [*examples().values(), resizing(1)])}
     return {n: without_large(item, LARGEST_OF_KINGSLEY) for n, item in result.items()} if heap == "kingsley" else result
 
 

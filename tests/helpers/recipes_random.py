@@ -46,7 +46,7 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
     """How often each key has each value, as "kind.key"; numbers and lists without a default of their own as "some"."""
     results: dict[str, Counter[Any]] = {}
     for recipe in recipes:
-        for key in ("align", "link_bytes", "checks", "counters"):
+        for key in ("align", "link_bytes", "checks", "counters", "aligned_search"):
             results.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
         for pool in recipe.pools:
             for key, field in type(pool).model_fields.items():
@@ -97,7 +97,9 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         "checks": _level(rng.random(), pools[0]["kind"] == "compact"),
         "pool": pools,
     }
-    heap["counters"] = random.Random(repr(heap)).random() < 0.3
+    apart = random.Random(repr(heap))
+    heap["counters"] = apart.random() < 0.3
+    heap["aligned_search"] = apart.choice(["blocks", "multiple", "twice"])
     return _floating(rng, heap) if rng.random() < 0.08 else heap
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import zipfile
 from pathlib import Path
@@ -35,8 +36,14 @@ def capture(tmp_path: Path) -> Path:
 def told(file: Path, **changes: Any) -> dict[str, Any]:
     """What packets.toml would declare of a capture."""
     table = import_packets(file)
-    known = {"packets": len(table), "digest": digest(table), "sizes": sizes_digest(table), "capture": file.as_uri()}
-    return {**known, "from": "a test", **changes}
+    known = {"packets": len(table), "digest": digest(table), "sizes": sizes_digest(table)}
+    return {**known, "from": "a test", **place(file), **changes}
+
+
+def place(*files: Path) -> dict[str, Any]:
+    """Where packets.toml would say that these captures of a folder are."""
+    hashes = [[file.name, hashlib.sha256(file.read_bytes()).hexdigest()] for file in files]
+    return {"captures": f"{files[0].parent.as_uri()}/", "files": hashes}
 
 
 def made(named: dict[str, dict[str, Any]], folder: Path) -> tuple[bool, list[str]]:
@@ -75,8 +82,12 @@ def test_sizes_are_told_apart_and_flows_are_not() -> None:
 def test_a_capture_that_was_cut_is_told_with_what_was_read(capture: Path, tmp_path: Path) -> None:
     right = told(capture)
     capture.write_bytes(capture.read_bytes()[:-5])
-    agree, (line,) = made({"seen": right}, tmp_path)
+    agree, (line,) = made({"seen": right | place(capture)}, tmp_path)
     assert not agree and line.startswith("seen: differs: 3 packets for 4 (") and "\n" not in line
+    agree, (line,) = made({"seen": right}, tmp_path)
+    (_, known) = right["files"][0]
+    assert not agree
+    assert line == f"seen: not made; {capture.as_uri()}: is another file now: its SHA-256 is not {known[:12]}..."
 
 
 def test_a_download_that_ends_early_is_one_line(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,11 +116,11 @@ def test_a_download_that_ends_early_is_one_line(capture: Path, tmp_path: Path, m
 
 
 def test_a_missing_capture_is_one_line_and_the_others_are_made(capture: Path, tmp_path: Path) -> None:
-    gone = told(capture, capture=(tmp_path / "gone.pcap").as_uri())
-    no_list = {key: value for key, value in told(capture).items() if key != "capture"}
+    gone = told(capture, files=[["gone.pcap", ""]])
+    no_list = {key: value for key, value in told(capture).items() if key not in ("captures", "files")}
     agree, lines = made({"gone": gone, "mix": no_list, "seen": told(capture)}, tmp_path / "tables")
     assert not agree and len(lines) == 3 and not any("\n" in line for line in lines)
-    assert lines[0].startswith(f"gone: not made; {gone['capture']}: cannot be downloaded: ")
+    assert lines[0].startswith(f"gone: not made; {gone['captures']}gone.pcap: cannot be downloaded: ")
     assert lines[1:] == ["mix: not made; no capture is named for it: a test", "seen: agrees"]
     assert not made({"mix": no_list}, tmp_path)[0], "nothing was made"
 
@@ -117,7 +128,7 @@ def test_a_missing_capture_is_one_line_and_the_others_are_made(capture: Path, tm
 def test_what_is_no_capture_is_one_line(tmp_path: Path, capture: Path) -> None:
     page = tmp_path / "seen.html"
     page.write_text("<html>not found</html>")
-    agree, (line,) = made({"seen": told(capture, capture=page.as_uri())}, tmp_path / "tables")
+    agree, (line,) = made({"seen": told(capture, **place(page))}, tmp_path / "tables")
     assert not agree and line.startswith("seen: not made; ") and "\n" not in line
 
 
@@ -126,12 +137,32 @@ def test_a_zip_holds_one_capture(capture: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(archive, "w") as out:
         out.write(capture, "data/right.pcap")
         out.writestr("README", "about it")
-    named = {"right": told(capture, capture=archive.as_uri())}
+    named = {"right": told(capture, **place(archive))}
     assert made(named, tables) == (True, ["right: agrees"])
     with zipfile.ZipFile(archive, "a") as out:
         out.write(capture, "data/left.pcap")
     with pytest.raises(HeapwrightError, match=r"right\.zip: holds 2 captures; one is needed"):
-        fetch(archive.as_uri(), tables)
+        fetch(archive.as_uri(), tables, place(archive)["files"][0][1])
+
+
+def test_several_captures_are_joined_in_order_of_time(capture: Path, tmp_path: Path) -> None:
+    """The packets of one file, dealt to two, make the same table again."""
+    whole = capture.read_bytes()
+    dealt, at, turn = [whole[:24], whole[:24]], 24, 0
+    while at < len(whole):
+        end = at + 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
+        dealt[turn % 2] += whole[at:end]
+        at, turn = end, turn + 1
+    halves = [tmp_path / "late.pcap", tmp_path / "early.pcap"]
+    for half, data in zip(halves, dealt, strict=True):
+        half.write_bytes(data)
+    assert made({"both": told(capture, **place(*halves))}, tmp_path / "tables") == (True, ["both: agrees"])
+    halves[1].write_bytes(pcap(FRAMES, link=127))
+    agree, (line,) = made({"both": told(capture, **place(*halves))}, tmp_path / "tables")
+    assert not agree and line == "both: not made; late.pcap: the captures are of 2 kinds of links; one is needed"
+    halves[1].write_bytes(b"no capture")
+    agree, (line,) = made({"both": told(capture, **place(*halves))}, tmp_path / "tables")
+    assert line == "both: not made; early.pcap: is no pcap with microseconds, which alone can be joined"
 
 
 def test_the_command_says_how_it_is_used_and_what_it_cannot_read(

@@ -89,6 +89,19 @@ def test_the_heap_that_a_system_has_now_counts_as_its_option_does() -> None:
     assert lwip.options[0].lines == (f"#define MEM_SIZE {lwip.reserve_bytes - 28}",)
 
 
+def test_recipes_are_sized_as_they_are_generated_there() -> None:
+    """FreeRTOS's port returns counters, 20 bytes of the arena, and aligns to 8; its own heap stays as it is."""
+    port = hw.platforms("freertos")
+    for heap in ("small", "tlsf"):
+        fit = hw.fit(packets(), heap, platform="freertos")
+        assert fit.smallest_arena_bytes == hw.fit(packets(), port.adapted(hw.zoo(heap))).smallest_arena_bytes
+        assert fit.smallest_arena_bytes != hw.fit(packets(), heap, platform="auto").smallest_arena_bytes
+    own = [hw.fit(packets(), "freertos-heap4", platform=name).smallest_arena_bytes for name in ("freertos", "auto")]
+    assert own[0] == own[1]
+    with pytest.raises(hw.HeapwrightError, match="cannot align objects to more than 8 bytes, as zephyr needs"):
+        hw.fit(packets(), "fixed-pool@8", platform="zephyr")
+
+
 def test_a_log_or_an_allocator_of_one_system_names_it() -> None:
     def system(heap: str, recorder: str = "") -> str | None:
         found = implied(HeapIdentity.of_recipe(heap), recorder)
@@ -199,7 +212,7 @@ def test_what_shorter_records_would_save_is_replayed() -> None:
     fit = hw.fit(trace, "tlsf", platform="mbedtls")
     (line,) = [line for line in fit.options[-1].lines if "max_fragment_length" in line]
     short = trace.select(np.arange(len(trace)), size=np.where(trace.size == 16717, 4096 + 333, trace.size))
-    then = hw.fit(short, "tlsf").reserve_bytes
+    then = hw.fit(short, "tlsf", platform="mbedtls").reserve_bytes
     assert f"recommended size {then:,} B in place of {fit.reserve_bytes:,}" in line
 
 

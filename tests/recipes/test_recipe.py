@@ -433,6 +433,7 @@ def test_the_schema_names_every_key_of_every_kind() -> None:
         "pool",
     } | {
         "control_bytes",
+        "aligned_search",
         "threads",
         "cache_up_to",
         "cache_bytes",

@@ -335,6 +335,7 @@ def suggest(
     output: PathLike | None = None,
     *,
     align: int | None = None,
+    platform: str | None = None,
     templates: Sequence[Template] | None = None,
     jobs: int | None = None,
     repair: bool = False,
@@ -349,24 +350,26 @@ def suggest(
     Args:
         traces: one or several, with different names.
         output: a study file to keep; None keeps none.
-        align: alignment of payloads in bytes; None is 8.
+        align: alignment of payloads in bytes; None is the platform's, or 8.
+        platform: one of `platforms()`: every recipe is tried as `generate` writes it there.
         templates: in place of the portfolio that ships (`heapwright._explore.portfolio`).
         jobs, repair, progress: as for `explore`.
         `told`: the name of `templates` in 0.2; it gives a warning.
 
     Raises HeapwrightError as `explore`.
     """
-    from heapwright._explore.space import DEFAULT_ALIGN
     from heapwright._explore.suggest import suggest as _suggest
+    from heapwright._platforms.catalogue import platform as find_platform
 
     if told is not None:
         warnings.warn("`told` is now `templates`", DeprecationWarning, stacklevel=3)
         templates = told
+    into = None if platform is None else find_platform(platform)
     start = time.perf_counter()
     read = [trace_of(item, repair) for item in listed(traces)]
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "suggested.duckdb" if output is None else Path(output)
-        result = _suggest(read, path, align or DEFAULT_ALIGN, templates=templates, jobs=jobs, progress=progress)
+        result = _suggest(read, path, align, templates=templates, platform=into, jobs=jobs, progress=progress)
         pick = open_study(path)[result.decision.pick.id]
         kept = None if output is None else path
         seconds = time.perf_counter() - start

@@ -350,8 +350,9 @@ def fit(
             trace gives it.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
-        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; "auto" for that of
-            the trace's log or the heap, if only one has it. None for no options.
+        platform: the system whose options `Fit.options` are in, as "freertos", "lwip" or "lvgl"; if it has a port,
+            recipes are as `generate` writes them there, but for the system's own heap. "auto" for the options of the
+            trace's log or the heap, if only one system has it. None for no options.
         repair: drop the invalid calls of traces that are read.
 
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
@@ -371,7 +372,7 @@ def fit(
         return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
 
     if platform is not None:
-        from heapwright._heaps.system_sizes import Sizing, sizes_in_options, system_of
+        from heapwright._heaps.system_sizes import Sizing, as_generated, sizes_in_options, system_of
 
         system = system_of(platform)
     requested, others, result = (
@@ -379,6 +380,8 @@ def fit(
         [trace_of(item, repair) for item in listed(held_out)],
         [],
     )
+    if platform is not None:
+        requested = requested._replace(heaps={key: as_generated(it, system) for key, it in requested.heaps.items()})
     for trace in _read(traces, repair, failed_life):
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)

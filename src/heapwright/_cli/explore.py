@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from heapwright._cli.completion import platforms
 from heapwright._cli.options import (
     OBJECTIVES,
     ByteList,
     Duration,
     align_option,
+    explored_for_option,
     objectives_option,
     read_traces,
     seed_option,
@@ -51,12 +51,7 @@ class ToleranceSetting(click.ParamType[float]):
 @traces_argument
 @click.option("--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The design space.")
 @align_option
-@click.option(
-    "--platform",
-    metavar="NAME",
-    shell_complete=platforms,
-    help="Explore recipes as they are generated for this platform: its alignment, counters and resizing count.",
-)
+@explored_for_option
 @objectives_option("footprint_bytes,accesses")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one per processor.")
 @click.option(

@@ -61,7 +61,7 @@ _COLUMNS = (
     "--platform",
     metavar="NAME",
     shell_complete=platforms,
-    help="Print the sizes as options of this system, as freertos, zephyr, lwip, mbedtls, esp-idf or lvgl.",
+    help="Size recipes as generated for this system, and print its options: freertos, zephyr, esp-idf, lvgl ...",
 )
 @reserved_for_option
 @growth_option

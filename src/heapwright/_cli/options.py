@@ -140,6 +140,12 @@ align_option = click.option(
     callback=lambda ctx, option, text: int(text) if text else None,
     help="Alignment of all recipes in bytes; default that of the space, or 8.",
 )
+explored_for_option = click.option(
+    "--platform",
+    metavar="NAME",
+    shell_complete=completion.platforms,
+    help="Try recipes as they are generated for this platform: its alignment, counters and resizing count.",
+)
 CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "rv32imac")
 cpu_option = click.option(
     "--cpu",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from heapwright._cli.options import align_option, read_traces, traces_argument
+from heapwright._cli.options import align_option, explored_for_option, read_traces, traces_argument
 from heapwright._cli.output import json_option, note, print_json, print_sentences
 from heapwright._cli.pipes import called
 
@@ -15,12 +15,14 @@ from heapwright._cli.pipes import called
 @click.command()
 @traces_argument
 @align_option
+@explored_for_option
 @click.option("-o", "--output", metavar="STUDY", type=click.Path(path_type=Path), help="Keep the study in this file.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the recipe alone, a file for any command.")
 @json_option
 def command(
     traces: tuple[Path, ...],
     align: int | None,
+    platform: str | None,
     output: Path | None,
     as_toml: bool,
     as_json: bool,
@@ -39,7 +41,7 @@ def command(
     for trace in recordings:
         for text in trace.notes:
             note(text)
-    result = api.suggest(recordings, output, align=align)
+    result = api.suggest(recordings, output, align=align, platform=platform)
     if as_toml:
         click.echo(result.pick.recipe.to_toml(), nl=False)
         return

@@ -11,11 +11,12 @@ from heapwright._explore.options import Options
 from heapwright._explore.portfolio import HeldOutScore, Template, portfolio_space, shipped_portfolio
 from heapwright._explore.runner import Progress
 from heapwright._explore.search import explore
-from heapwright._explore.space import DEFAULT_ALIGN
+from heapwright._explore.space import align_for
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.decision import Decision, decide
 
 if TYPE_CHECKING:
+    from heapwright._explore.space import TargetPlatform
     from heapwright._traces.trace import Trace
 
 FUTURE = 200_000
@@ -34,18 +35,20 @@ class Suggested:
 def suggest(
     traces: Sequence[Trace],
     study_path: Path,
-    align: int = DEFAULT_ALIGN,
+    align: int | None = None,
     *,
     templates: Sequence[Template] | None = None,
+    platform: TargetPlatform | None = None,
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Suggested:
     """Evaluate the portfolio and the reference allocators on traces, and decide.
 
-    ``study_path``: the file to write; ``templates``: in place of the portfolio that ships. Other arguments and errors
-    as for `explore`. Candidates are replayed on a shorter future than there.
+    ``study_path``: the file to write; ``templates``: in place of the portfolio that ships; ``platform``: the one for
+    which every recipe is as it is generated. Other arguments and errors as for `explore`. Candidates are replayed on a
+    shorter future than there.
     """
-    space = portfolio_space(traces, align, templates)
+    space = portfolio_space(traces, align_for(platform, align), templates, platform)
     options = Options(complete=True, future=FUTURE, jobs=jobs)
     explore(traces, space, study_path, options, progress=progress)
     with Analysis.open(study_path) as study:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from heapwright._heaps import lwip_pools, tls_buffers
 from heapwright._heaps.heaps import RecipeHeap, fit_each, resolve
+from heapwright._platforms.catalogue import platforms
 from heapwright._platforms.size_options import HeapIdentity, OptionLines, implied, options_of
 from heapwright._replay.reserve import MARGIN
 from heapwright._support.errors import HeapwrightError
@@ -58,6 +59,17 @@ AUTO = "auto"
 def system_of(name: str) -> SizeOptions | None:
     """The options of a system; None for `AUTO`. Raises HeapwrightError for an unknown one."""
     return None if name == AUTO else options_of(name)
+
+
+def as_generated(heap: Heap, system: SizeOptions | None) -> Heap:
+    """The allocator as `generate` writes it for a system with a port; the system's own and foreign ones unchanged.
+
+    Raises HeapwrightError where the platform cannot use the recipe.
+    """
+    port = None if system is None else platforms().get(system.name)
+    if system is None or port is None or not isinstance(heap, RecipeHeap) or system.is_own(_named(heap)):
+        return heap
+    return RecipeHeap(port.adapted(heap.recipe))
 
 
 def sizes_in_options(system: SizeOptions | None, sizing: Sizing) -> tuple[OptionLines, ...]:

@@ -32,6 +32,8 @@ KEYS = {
 }
 KEY_WORDS = {lib.HW_KEYS_NONE: 0, lib.HW_KEYS_PLAIN: 1, lib.HW_KEYS_MIXED: 4}
 
+ALIGNED = {"blocks": lib.HW_ALIGNED_BLOCKS, "multiple": lib.HW_ALIGNED_MULTIPLE, "twice": lib.HW_ALIGNED_TWICE}
+
 THREADS = {"none": lib.HW_THREADS_NONE, "lock": lib.HW_THREADS_LOCK, "cached": lib.HW_THREADS_CACHED}
 
 CLASSES = 16
@@ -253,6 +255,7 @@ class _Packed:
             "align": recipe.align,
             "checks": CHECKS[recipe.checks],
             "reserve": recipe.reserve,
+            "aligned_search": ALIGNED[recipe.aligned_search],
             "pool_count": len(pools),
             **self._abilities(laid_out),
             **self._extent(heap, control, laid_out),

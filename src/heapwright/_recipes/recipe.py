@@ -98,6 +98,11 @@ class Recipe(Table):
         default=0, ge=0, le=MAX_REACH, description="bytes of the arena that requests of low priority leave free"
     )
     control_bytes: int = field(default=0, ge=0, le=65536, description="least bytes of control data")
+    aligned_search: Literal["blocks", "multiple", "twice"] = field(
+        default="blocks",
+        description="what an aligned request looks for, to be cut: blocks for it, for the alignment, and the smallest; "
+        "the three as one payload, in multiples of the alignment; a payload and twice the alignment",
+    )
     threads: Literal["none", "lock", "cached"] = field(
         default="none", description="a lock around each call, or one behind a free-list cache of each thread"
     )
@@ -304,6 +309,8 @@ class Recipe(Table):
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
         if self.counts and not self.counters:
             changes["counters"] = True
+        if self.aligned_search != "blocks" and not any(pool.aligns for pool in pools):
+            changes["aligned_search"] = "blocks"
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         result = self.model_copy(update=changes) if changes else self
@@ -370,6 +377,7 @@ class Recipe(Table):
         heap += ["counters by class" if self.counters == "classes" else "counters"] if self.counters else []
         heap += [f"reserve {self.reserve}"] if self.reserve else []
         heap += [f"control {self.control_bytes}"] if self.control_bytes else []
+        heap += [f"aligned {self.aligned_search}"] if self.aligned_search != "blocks" else []
         heap += ["lock"] if self.threads == "lock" else []
         if self.threads == "cached":
             heap.append(f"caches of threads <= {self.cache_up_to}, {self.cache_bytes} bytes each")
@@ -425,7 +433,7 @@ _HASHED_CHECKS = {"none": False, "frees": True}
 """How the hashed text writes the levels that were a switch once."""
 
 
-_HEAP_KEYS = [*_HASH_DEFAULTS, "memory", "reserve", "cache_up_to", "cache_bytes"]
+_HEAP_KEYS = [*_HASH_DEFAULTS, "memory", "reserve", "cache_up_to", "cache_bytes", "aligned_search"]
 
 _heap_of = attrgetter(*_HEAP_KEYS)
 
@@ -437,6 +445,7 @@ def _heap_json(*values: Any) -> tuple[str, ...]:
     heap = {key: info[key] for key in _HASH_DEFAULTS}
     heap |= {"memory": info["memory"]} if info["memory"] else {}
     heap |= {"reserve": info["reserve"], "counters": info["counters"] or True} if info["reserve"] else {}
+    heap |= {"aligned_search": info["aligned_search"]} if info["aligned_search"] != "blocks" else {}
     heap["checks"] = _HASHED_CHECKS.get(info["checks"], info["checks"])
     if info["threads"] == "cached":
         heap |= {key: info[key] for key in _CACHE_KEYS}

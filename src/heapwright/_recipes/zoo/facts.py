@@ -34,8 +34,8 @@ class Facts(NamedTuple):
     verified_against: str | None
     """The original that it was compared with, and its version; None where there was none."""
     verified_calls: tuple[str, ...]
-    """The calls that were compared, as malloc, free, realloc: a realloc that is not among them as a malloc and a free,
-    aligned ones not at all; empty where there was no original."""
+    """The calls that were compared, as malloc, free, realloc, aligned: a realloc that is not among them as a malloc and
+    a free; empty where there was no original."""
 
     @property
     def verification(self) -> str:
