@@ -40,6 +40,8 @@ def command(
         for text in trace.notes:
             note(text)
     result = api.suggest(recordings, output, align=align)
+    if result.caveat is not None:
+        note(result.caveat)
     if as_toml:
         click.echo(result.pick.recipe.to_toml(), nl=False)
         return
