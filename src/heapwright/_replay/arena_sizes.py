@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FINER = 16
 """Number of smaller steps in which the step with the first success is searched again."""
 
-BISECTED_CALLS = 1_000_000
+BISECTED_CALLS = 500_000
 """Calls above which the smallest arena is bisected, although a smaller one may serve by chance."""
 
 AMPLE_HEADERS = 4096
