@@ -76,6 +76,8 @@ static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap 
  */
 static inline int skip_merging(const struct hw_general *g, struct hw_heap *h);
 
+/* The free block b of `have` bytes is about to serve a request of `size` bytes. */
+static inline void note_chosen(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t have, uint32_t size);
 /* A remainder of `rest` bytes is about to be compared with the split threshold. */
 static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest);
 /* The size of a free block is about to be compared with the smallest that merges. */
@@ -276,6 +278,11 @@ static inline int skip_merging(const struct hw_general *g, struct hw_heap *h)
 {
     (void)g, (void)h;
     return 0;
+}
+
+static inline void note_chosen(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t have, uint32_t size)
+{
+    (void)g, (void)h, (void)b, (void)have, (void)size;
 }
 
 static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest)

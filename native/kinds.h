@@ -8,6 +8,7 @@
 #include "shadow_merging.h"
 #include "shadow_moving.h"
 #include "shadow_searches.h"
+#include "arena_margin.h"
 #include "margins.h"
 #include "wiping.h"
 

@@ -21,6 +21,8 @@ struct hw_engine {
     uint32_t bounds;          /* loads that looking at all boundaries takes; 0: they are looked at */
     uint8_t *lists;           /* the list of cached blocks of each size, in units, up to the largest; NULL: not known */
     struct hw_margins margins;
+    uint64_t chosen_from; /* see same_from() */
+    int last_bin;         /* 1: a search ended in the last bin */
 };
 
 #endif

@@ -498,6 +498,7 @@ static void replay_results(struct replay *r, struct hw_metrics *m)
     m->covered = r->heap.covered_bytes;
     m->shared = shared_bytes(r);
     m->margins = r->heap.engine.margins;
+    m->same_from = same_from(r->policy, &r->heap);
 }
 
 /* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */

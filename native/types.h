@@ -88,6 +88,8 @@ struct hw_metrics {
     int broken;              /* what was broken: HW_BROKEN_... */
     int wiped;               /* 1: the arena is as it was, all 0; else the replay has left its bytes there */
     struct hw_margins margins;
+    uint64_t same_from; /* the replay places all blocks the same in every arena from this size on, if its own is one of
+                           these and no request failed; 0: not known */
 };
 
 /* What a replay has come to; none of it ever falls. */

@@ -48,6 +48,7 @@ HW_HOT uint32_t search_and_take(const struct hw_general *g, struct hw_heap *h, u
                 return 0;
             }
             if (found.b) {
+                note_chosen(g, h, found.b, size, size);
                 raise_reach(g, h, found.b, size);
                 return take_whole(g, h, found);
             }

@@ -96,6 +96,7 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
     }
     HW_ASSERT((found.word & HW_USED) == 0);
     HW_ASSERT(word_size(g, found.word) >= size);
+    note_chosen(g, h, found.b, word_size(g, found.word), size);
     note_rest(g, h, word_size(g, found.word) - size);
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;

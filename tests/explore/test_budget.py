@@ -163,7 +163,7 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
         front=front,
     )
     monkeypatch.setattr(stress_test, "stress_test_each", test)
-    monkeypatch.setattr(stress_test, "_recommended", lambda _: [front()[0].id])
+    monkeypatch.setattr(stress_test, "recommended", lambda _: [front()[0].id])
     candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
     stress_test.stress_test_best(who, candidates, [cast(Any, SimpleNamespace(name="t"))], TimeBudget())

@@ -114,7 +114,6 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{**QUICK_8, "flush": "idle", "limit_blocks": 4}, GENERAL], 'pool 1 (quick): "flush" "idle" is not'),
     ([{**QUICK_8, "lists_per_octave": 8}, GENERAL], 'pool 1 (quick): "lists_per_octave" needs "up_to"'),
     ([{**QUICK_64, "lists_per_octave": 12}, GENERAL], 'pool 1 (quick): "lists_per_octave" 12 is not valid; valid: 0'),
-    ([{**QUICK_64, "flush_share": 0.5}, GENERAL], 'pool 1 (quick): "flush_share" was removed'),
     ([{**QUICK_64, "refill": 8}, GENERAL], 'pool 1 (quick): "refill" needs "flush" "idle" in each'),
     ([{**IDLE_64, "refill": 1}, GENERAL], 'pool 1 (quick): "refill" 1 is not valid'),
     ([{**IDLE_64, "refill": 8}, {**GENERAL, "min_size": 2}], 'pool 1 (quick): "refill" needs one pool below'),

@@ -315,6 +315,7 @@ class Suggestion:
         seconds: what that took.
         kept_out: how far such answers were from a complete exploration, on traces kept out of the learning.
         study: the study, if `output` names one.
+        caveat: how long traces were replayed by pieces, in words; None if all were replayed whole.
     """
 
     pick: Member
@@ -323,6 +324,7 @@ class Suggestion:
     seconds: float
     kept_out: HeldOutScore
     study: Path | None
+    caveat: str | None = None
 
     def sentences(self) -> list[str]:
         """The answer in words, the last one how far such answers were."""
@@ -373,7 +375,15 @@ def suggest(
         pick = open_study(path)[result.decision.pick.id]
         kept = None if output is None else path
         seconds = time.perf_counter() - start
-        return Suggestion(replace(pick, study=kept), result.decision, result.recipes, seconds, result.kept_out, kept)
+        return Suggestion(
+            replace(pick, study=kept),
+            result.decision,
+            result.recipes,
+            seconds,
+            result.kept_out,
+            kept,
+            result.caveat,
+        )
 
 
 def space_for(

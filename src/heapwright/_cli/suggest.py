@@ -42,6 +42,8 @@ def command(
         for text in trace.notes:
             note(text)
     result = api.suggest(recordings, output, align=align, platform=platform)
+    if result.caveat is not None:
+        note(result.caveat)
     if as_toml:
         click.echo(result.pick.recipe.to_toml(), nl=False)
         return

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 from heapwright._recipes.geometry import Geometry
 from heapwright._recipes.pools import MAX_CLASSES, MAX_REQUEST, Buddy, Fixed, General, Partition, Pool, Quick
@@ -65,6 +66,14 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, traces: Sequence[Trace]) -> Demand:
         """Sum up traces: requests are malloc, calloc and realloc, and sizes of all traces have equal weight."""
+        if traces and (kept := _DEMANDS.get(traces[0])) is not None and kept[0] == [ref(trace) for trace in traces]:
+            return kept[1]
+        demand = cls._of(traces)
+        _DEMANDS[traces[0]] = [ref(trace) for trace in traces], demand
+        return demand
+
+    @classmethod
+    def _of(cls, traces: Sequence[Trace]) -> Demand:
         import numpy as np
 
         from heapwright._traces.validation import FREE
@@ -91,15 +100,20 @@ class Demand(NamedTuple):
         return ordered[bisect_left(reached, share * reached[-1] * (1 - 1e-12))][0] if share else 0
 
 
+_DEMANDS = WeakKeyDictionary["Trace", tuple[list["ref[Trace]"], Demand]]()
+"""Demands by their first trace, with all traces that they are of."""
+
+
 def _counts(traces: Sequence[Trace]) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """`Demand.counts` from a future of each trace: a recording has fewer blocks live at once than a long run."""
     import numpy as np
 
     from heapwright._traces.live_counts import live_counts
+    from heapwright._traces.pieces import short
     from heapwright._traces.validation import FREE
     from heapwright._traffic.workloads.made import future_of
 
-    futures = [future_of(trace, COUNTED_CALLS, 0) for trace in traces]
+    futures = [future_of(short(trace), COUNTED_CALLS, 0) for trace in traces]
     requested = np.concatenate([future.size[future.op != FREE] for future in futures]).astype(np.int64)
     blocks = np.maximum(-(-requested // COUNT_ALIGN) * COUNT_ALIGN, COUNT_ALIGN)
     sizes, often = np.unique(blocks[blocks <= LARGEST_COUNTED], return_counts=True)

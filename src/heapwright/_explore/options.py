@@ -21,10 +21,14 @@ from heapwright._replay.metrics import (
     parse_objectives,
 )
 from heapwright._support.errors import ParameterError, did_you_mean
+from heapwright._traces.pieces import LONG
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from heapwright._explore.schedule import FinishingRule
     from heapwright._explore.space import AnySpace
+    from heapwright._traces.trace import Trace
 
 COPIES = 0
 """Perturbed copies on which candidates are replayed: none, as a future shows more (docs/robustness.md)."""
@@ -72,6 +76,9 @@ class Options:
             reading the study included. If they are too few, the most promising recipes are finished, as pieces of the
             traces forecast them, on fewer copies, and fewer are stress-tested.
         `endurance`: the name of `stress_test` in 0.2, with a warning.
+        by_pieces: explore long traces by their pieces (`heapwright._traces.pieces`), and replay the shortlist alone on
+            whole traces. None does if there are long traces, and neither `complete`, `tolerance` nor `budget`.
+        whole_calls: calls of the replays on whole traces after that, about; they bound the length of the shortlist.
         energy_table: energy of an access by SRAM size, in place of the default one.
         command: the command line, which the study keeps.
     """
@@ -90,6 +97,8 @@ class Options:
     complete: bool = False
     tolerance: float | None = None
     budget: float | None = None
+    by_pieces: bool | None = None
+    whole_calls: int = 150_000_000
     energy_table: EnergyTable | None = None
     command: str | None = None
     begun: float = field(default_factory=lambda: time.perf_counter(), init=False, compare=False)
@@ -140,6 +149,13 @@ class Options:
         if self.stress_test:
             return keys
         return tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
+
+    def takes_pieces(self, traces: Sequence[Trace]) -> bool:
+        """Whether long ones of these traces are explored by their pieces."""
+        if self.by_pieces is None and (self.complete or self._unfinished_by is not None):
+            return False
+        known = {*GROWING, *LONG_RUN_METRICS}
+        return self.by_pieces is not False and set(self.keys) <= known and max(map(len, traces)) > LONG
 
     def in_words(self) -> str:
         """Options that differ from their defaults, in words, but for those that a study keeps in its columns."""

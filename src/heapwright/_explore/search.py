@@ -15,7 +15,8 @@ from datetime import datetime, timezone
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._explore.budget import TimeBudget
 from heapwright._explore.default_space import bounded_recipes
@@ -24,7 +25,8 @@ from heapwright._explore.local_search import LIMIT, MetricsByTrace, seek
 from heapwright._explore.options import Options, Strategy
 from heapwright._explore.portfolio import first_of
 from heapwright._explore.runner import Meter, Progress, Runner, Trials
-from heapwright._explore.schedule import Exploring, FinishingRule
+from heapwright._explore.schedule import COMPLETE, Exploring, FinishingRule
+from heapwright._explore.shortlist import Shortlist
 from heapwright._explore.space import WideSpace, adapted
 from heapwright._explore.stress_test import stress_test_best
 from heapwright._explore.successive_halving import race, starters
@@ -45,7 +47,8 @@ from heapwright._support.remote import writable
 from heapwright._support.subprocesses import processors
 from heapwright._support.version import __version__
 from heapwright._traces.live_bound import LiveBound
-from heapwright._traffic.workloads.made import futures_of
+from heapwright._traces.pieces import short
+from heapwright._traffic.workloads.made import futures_of, futures_of_pieces
 
 if TYPE_CHECKING:
     from heapwright._explore.space import AnySpace
@@ -102,19 +105,50 @@ def explore(
         earlier: recipes near which a search begins, in addition to the reference allocators.
         progress: called from this thread about ten times a second.
 
+    Long traces are explored by their pieces (`Options.by_pieces`): the study then has the shortlist on whole traces.
+
     Raises:
         HeapwrightError: names that clash, a strategy, tolerance or budget that the space does not have, a study that
             cannot be written or belongs to another exploration (`StudyFile.create_or_resume`), a cluster that cannot be
             used or is lost, or Ctrl-C: finished results are stored and the same call continues.
     """
     _check_names([*traces, *held_out])
+    parts = [short(trace) for trace in traces] if options.takes_pieces(traces) else list(traces)
+    if all(part is trace for part, trace in zip(parts, traces, strict=True)):
+        beside = _Beside(held_out, earlier, progress, partial(futures_of, traces))
+        return _explore(traces, space, study_path, options, beside)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pieces.duckdb"
+        beside = _Beside((), earlier, progress, partial(futures_of_pieces, traces, parts))
+        done = _explore(parts, space, path, options, beside)
+        with Analysis.open(path) as study:
+            shortlist = Shortlist.of(study, traces, parts, options, done.evaluations)
+    return _explore(traces, space, study_path, options, _Beside(held_out, earlier, progress, shortlist=shortlist))
+
+
+class _Beside(NamedTuple):
+    """Further arguments of `explore`, and the recipes to replay if pieces of the traces have chosen them."""
+
+    held_out: Sequence[Trace]
+    earlier: Sequence[Recipe]
+    progress: Callable[[Progress], None] | None
+    futures: Callable[[int, int], list[Trace]] = lambda calls, seed: []
+    """Futures of the traces, of a number of calls and drawn with a seed."""
+    shortlist: Shortlist | None = None
+
+
+def _explore(
+    traces: Sequence[Trace], space: AnySpace, study_path: Path | str, options: Options, beside: _Beside
+) -> Exploration:
+    """`explore` by whole traces; of the shortlist alone if there is one."""
+    held_out, earlier, progress, _, shortlist = beside
     start, keys, energies = time.perf_counter(), options.keys, options.energies
     finishing, strategy = options.effort_for(space), options.strategy_for(space)
     ranked = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
     evaluator = Evaluator(traces, replay_for(ranked, energies), ranked if set(ranked) <= set(GROWING) else ())
-    is_new = not writable(Path(study_path)).exists() and options.dask is None
+    is_new = not writable(Path(study_path)).exists() and options.dask is None and shortlist is None
     with prefetching(evaluator, _zoo_of(space) if is_new else ()):
-        candidates = _candidates(space, _bounded(traces, space))
+        candidates = _candidates(space, _bounded(traces, space)) if shortlist is None else shortlist.by_id
         identity = Identity.of(traces, keys, space.digest, len(space), energies, space.align, options.same_device)
     pool = _worker_pool(options.jobs, options.dask)
     with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
@@ -125,26 +159,38 @@ def explore(
         if current is not None:
             study.set_current(current)
         # drawn now, while little memory is in use, and with the first run's seed: needs on other futures do not compare
-        futures = futures_of(traces, options.future, study.runs()[0].seed) if options.stress_test else []
+        has_futures = options.stress_test and shortlist is None
+        futures = beside.futures(options.future, study.runs()[0].seed) if has_futures else []
         time_budget = _time_budget(finishing, options, traces, held_out, workers.jobs)
         runner = Runner(study, workers, interrupt, progress)
         steps = _Steps(runner, options, space, traces, held_out, ranked, time_budget, candidates)
+        if shortlist is not None:
+            steps.finish(evaluator, shortlist)
+            return _exploration(runner, start, time_budget, shortlist)
         named = steps.rank(evaluator, finishing, strategy, current)
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             steps.search_locally(space, earlier)
         time_budget.end_exploring()
         steps.judge(futures, named)
-        return Exploration(
-            study.path,
-            study.ranked,
-            runner.evaluated,
-            time.perf_counter() - start,
-            study.complete,
-            study.tolerance,
-            study.given_up,
-            [member.id for member in study.front()],
-            time_budget.short,
-        )
+        return _exploration(runner, start, time_budget)
+
+
+def _exploration(
+    runner: Runner, start: float, time_budget: TimeBudget, shortlist: Shortlist | None = None
+) -> Exploration:
+    """Result of the exploration that began at ``start``, a time of `time.perf_counter`."""
+    study = runner.study
+    return Exploration(
+        study.path,
+        study.ranked if shortlist is None else shortlist.tried,
+        runner.evaluated + (0 if shortlist is None else shortlist.evaluations),
+        time.perf_counter() - start,
+        study.complete,
+        study.tolerance,
+        study.given_up,
+        [member.id for member in study.front()],
+        time_budget.short,
+    )
 
 
 @dataclass
@@ -200,13 +246,7 @@ class _Steps:
             futures.clear()  # frees memory for what follows
         else:
             near = starters(runner.study, self.candidates)[:NEAREST]
-        validation = Validation(runner, replay_for((), options.energies), time_budget)
-        best = [self.candidates[id] for id in dict.fromkeys([*near, *named])]
-        validation.on_copies(best, traces, options.copies, options.seed)
-        if self.held_out:
-            runner.study.set_apart([TraceInfo.of(trace) for trace in self.held_out], "held out")
-            replay = replay_for(tuple(self.objectives), options.energies)
-            validation.on(best, self.held_out, "held out", replay)
+        self._validate([self.candidates[id] for id in dict.fromkeys([*near, *named])])
         if options.stress_test and not runner.study.proved:
             stress_test_best(runner, self.candidates, traces, time_budget)
         if TIME in options.keys and runner.evaluated and time.perf_counter() < time_budget.until:
@@ -214,6 +254,29 @@ class _Steps:
 
             recipes = {id: self.candidates[id].recipe for id in near}
             time_in_turn(runner, Turns(recipes, traces, options.copies, options.seed, self.held_out))
+
+    def finish(self, evaluator: Evaluator, shortlist: Shortlist) -> None:
+        """Replay a shortlist on the whole traces, and store what the pieces showed."""
+        runner, study, chosen = self.runner, self.runner.study, list(shortlist.candidates)
+        exploring = Exploring(runner, Trials(study, evaluator, "explored"))
+        exploring.run(chosen, COMPLETE, ranked=False, time_budget=self.time_budget)
+        whole = study.per_trace([item.id for item in chosen], ["footprint_bytes"])
+        study.set_pieces(shortlist.calls, shortlist.tried)
+        study.set_long_run(shortlist.long_run_with(whole))
+        study.set_endurance(shortlist.stress)
+        self._validate(chosen)
+        if self.options.stress_test and not study.proved:
+            stress_test_best(runner, self.candidates, shortlist.parts, self.time_budget)
+
+    def _validate(self, best: Sequence[SearchCandidate]) -> None:
+        """Replay candidates on perturbed and held-out traces."""
+        runner, options = self.runner, self.options
+        validation = Validation(runner, replay_for((), options.energies), self.time_budget)
+        validation.on_copies(best, self.traces, options.copies, options.seed)
+        if self.held_out:
+            runner.study.set_apart([TraceInfo.of(trace) for trace in self.held_out], "held out")
+            replay = replay_for(tuple(self.objectives), options.energies)
+            validation.on(best, self.held_out, "held out", replay)
 
 
 MOST_PREFETCHED_CALLS = 50_000

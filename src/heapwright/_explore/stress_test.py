@@ -124,21 +124,21 @@ def stress_test_best(
     if not len(study.combined.front_rows(study.objectives)):
         return
     for _ in range(MOST_PICKED):
-        new = until < inf and run(_recommended(study), SHORT)
+        new = until < inf and run(recommended(study), SHORT)
         new |= run([member.id for member in study.front()], SHORT)
-        new |= run(_recommended(study), LONG)
+        new |= run(recommended(study), LONG)
         if not new or time.perf_counter() >= until:
             break
     if until < inf:
         known, front = study.endured(SHORT.calls), [member.id for member in study.front()]
         done = sum(all((id, trace.name) in known for trace in traces) for id in front)
         time_budget.note("stress test of the front", done, len(front))
-        known, picked = study.endured(LONG.calls), set(_recommended(study))
+        known, picked = study.endured(LONG.calls), set(recommended(study))
         done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
         time_budget.note("longer stress test of recommendations", done, len(picked))
 
 
-def _recommended(study: Analysis) -> list[str]:
+def recommended(study: Analysis) -> list[str]:
     """The ids of all recommendations and of the steps shown with each."""
     deciding = Deciding(study, study.objectives)
     decisions = [deciding.on(study.pick(how)) for how in PICKS]

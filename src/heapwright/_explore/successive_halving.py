@@ -94,7 +94,7 @@ def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list
     if not len(rows):
         return []
     points = pareto.ratios_to_best(results.points(keys)[rows], results.directions_of(keys))
-    order = np.argsort(_distances(points, keys), kind="stable")
+    order = np.argsort(distances(points, keys), kind="stable")
     of_design, nearest = Counter[object](), list[str]()
     for at in order:
         item = candidates.get(results.ids[rows[at]])
@@ -104,7 +104,7 @@ def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list
     return nearest
 
 
-def _distances(points: Floats, keys: Sequence[str]) -> Floats:
+def distances(points: Floats, keys: Sequence[str]) -> Floats:
     """Distance of points from their front, in steps of the price: the least, over members, of the largest ratio."""
     steps = np.log([MEMORY_STEP if key in MEMORY else COST_STEP for key in keys])
     scaled = np.exp(np.log(points) / steps)
@@ -127,7 +127,7 @@ def _by_distance(study: Analysis, result: Mapping[str, Sequence[Mapping[str, Val
     known = np.flatnonzero(np.isfinite(points).all(axis=1))
     if not len(known):
         return []
-    order = np.argsort(_distances(points[known], study.objectives), kind="stable")
+    order = np.argsort(distances(points[known], study.objectives), kind="stable")
     return [served[known[at]] for at in order]
 
 

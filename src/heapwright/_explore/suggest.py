@@ -22,14 +22,21 @@ if TYPE_CHECKING:
 FUTURE = 200_000
 """Calls of the future: two fifths of what `explore` takes, for an answer in seconds."""
 
+WHOLE_CALLS = 30_000_000
+"""Calls of the replays on whole long traces: a fifth of what `explore` takes."""
+
 
 @dataclass(frozen=True)
 class Suggested:
-    """Decision among the portfolio's recipes, their number, and the portfolio's score on held-out traces."""
+    """Decision among the portfolio's recipes, their number, and the portfolio's score on held-out traces.
+
+    ``caveat``: how long traces were replayed by pieces, in words; None if all were replayed whole.
+    """
 
     decision: Decision
     recipes: int
     kept_out: HeldOutScore
+    caveat: str | None = None
 
 
 def suggest(
@@ -49,7 +56,7 @@ def suggest(
     shorter future than there.
     """
     space = portfolio_space(traces, align_for(platform, align), templates, platform)
-    options = Options(complete=True, future=FUTURE, jobs=jobs)
-    explore(traces, space, study_path, options, progress=progress)
+    options = Options(complete=True, future=FUTURE, jobs=jobs, by_pieces=True, whole_calls=WHOLE_CALLS)
+    done = explore(traces, space, study_path, options, progress=progress)
     with Analysis.open(study_path) as study:
-        return Suggested(decide(study), study.ranked, shipped_portfolio().kept_out)
+        return Suggested(decide(study), done.recipes, shipped_portfolio().kept_out, study.pieces)

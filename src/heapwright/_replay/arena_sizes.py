@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from heapwright._native import ffi, lib
 from heapwright._recipes.geometry import round_up
 from heapwright._recipes.policy import policy_struct
 from heapwright._replay.engine import arena_holding, explain, least_arena, memory_of, note_wiped, run
+from heapwright._replay.lower_bounds import LeastFootprints
 
 if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 
 FINER = 16
 """Number of smaller steps in which the step with the first success is searched again."""
+
+BISECTED_CALLS = 500_000
+"""Calls above which the smallest arena is bisected, although a smaller one may serve by chance."""
 
 AMPLE_HEADERS = 4096
 """Upper bound on the bytes of a block's overhead."""
@@ -84,24 +91,80 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
     needs exactly its high-water mark, which two replays prove. If placement depends on the arena's size, a larger arena
     may fail although a smaller one serves: the search then rises from the lower bound in steps of
-    1 / `fit_steps(trace)` of the size, and in finer ones.
+    1 / `fit_steps(trace)` of the size, and in finer ones. Above `BISECTED_CALLS` calls it bisects.
     """
-    struct = policy_struct(recipe)
-    result, _ = run(trace, recipe, struct, None)
-    return fit_from(trace, recipe, struct, result, step)
+    ample = ample_run(trace, recipe)
+    return fit_from(trace, recipe, ample.struct, ample.result, step, ample.serves)
 
 
 def fit_steps(trace: Trace) -> int:
-    """Steps of the search for the smallest arena if placement depends on the arena's size."""
+    """Steps of the search for the smallest arena if placement depends on the arena's size; 0 for a bisection.
+
+    On a long trace each step would cost a second: there the search takes it that larger arenas serve, too.
+    """
+    if len(trace) > BISECTED_CALLS:
+        return 0
     return 512 if len(trace) <= 20_000 else 128
 
 
-def fit_from(trace: Trace, recipe: Recipe, struct: Any, result: Any, step: int | None) -> int | None:
-    """`fit` after a run in an ample arena, with its result."""
+@dataclass(frozen=True)
+class AmpleRun:
+    """Run of a trace on a recipe in an arena of its reach.
+
+    Attributes:
+        struct: the recipe's policy.
+        result: the engine's counts.
+        arena: bytes of the arena.
+        proved: see `proved_from`.
+        serves: returns whether an arena of some bytes serves the whole trace. Each size is replayed once, and only if
+            it is neither proved nor below the lower bound of every footprint.
+    """
+
+    struct: Any
+    result: Any
+    arena: int
+    proved: int | None
+    serves: Callable[[int], bool]
+
+
+_LAST_RUN = WeakKeyDictionary["Trace", tuple[str, AmpleRun]]()
+
+
+def ample_run(trace: Trace, recipe: Recipe) -> AmpleRun:
+    """Replay once in an ample arena, unless this was the last recipe replayed so on the trace."""
+    hash, last = _LAST_RUN.get(trace, ("", None))
+    if last is None or hash != recipe.hash:
+        struct = policy_struct(recipe)
+        result, arena = run(trace, recipe, struct, None)
+        least = LeastFootprints([trace]).of(recipe)[0] if depends_on_arena(recipe) and not result.failed else 0
+        proved = proved_from(result, arena)
+        last = AmpleRun(struct, result, arena, proved, cache(server(trace, recipe, struct, least, proved)))
+        _LAST_RUN[trace] = recipe.hash, last
+    return last
+
+
+def proved_from(result: Any, arena: int) -> int | None:
+    """Bytes of an arena from which on every one serves as the run in `arena` bytes did; None if not known.
+
+    The engine watched the run's choices: none meets the end of the arena in any of these (`native/arena_margin.h`).
+    """
+    size = int(result.same_from)
+    return size if size and not result.failed and size <= arena else None
+
+
+def fit_from(
+    trace: Trace,
+    recipe: Recipe,
+    struct: Any,
+    result: Any,
+    step: int | None,
+    serves: Callable[[int], bool] | None = None,
+) -> int | None:
+    """`fit` after a run in an ample arena, with its result; `serves` replaces the recipe's own `server`."""
     if result.failed:
         return None
     unit = step or recipe.align
-    serves = server(trace, recipe, struct)
+    serves = serves or server(trace, recipe, struct)
     exact = high_water_mark(struct, result)
     low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
     steps = fit_steps(trace) if depends_on_arena(recipe) else 0
@@ -109,14 +172,22 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, result: Any, step: int |
     return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
 
 
-def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
-    """Function that returns whether an arena of some bytes serves the whole trace; a run ends at the first failure."""
-    calls, least = trace.calls_at(recipe.sites), least_arena(struct)
+def server(
+    trace: Trace, recipe: Recipe, struct: Any, least: int = 0, proved: int | None = None
+) -> Callable[[int], bool]:
+    """Function that returns whether an arena of some bytes serves the whole trace; a run ends at the first failure.
+
+    Arenas below ``least`` bytes are known not to, and arenas of at least ``proved`` bytes are known to: none of these
+    is replayed.
+    """
+    calls, least = trace.calls_at(recipe.sites), max(least, least_arena(struct))
     wiped = ffi.new("int *")
 
     def serves(size: int) -> bool:
         if size < least:
             return False
+        if proved is not None and size >= proved:
+            return True
         code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size, wiped)
         note_wiped(struct, wiped[0])
         explain(min(code, 0), recipe, struct, size)
@@ -140,7 +211,8 @@ def footprint(
     if not depends_on_arena(recipe):
         return high_water_mark(struct, result)
     largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0))
-    return footprint_where(serves or server(trace, recipe, struct), recipe, struct, result, arena, largest)
+    serves = serves or server(trace, recipe, struct, proved=proved_from(result, arena))
+    return footprint_where(serves, recipe, struct, result, arena, largest)
 
 
 def footprint_where(

@@ -7,9 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._recipes.geometry import round_up
-from heapwright._recipes.policy import policy_struct
-from heapwright._replay.arena_sizes import depends_on_arena, fills_arena, fit_from, footprint, high_water_mark, server
-from heapwright._replay.engine import run
+from heapwright._replay.arena_sizes import (
+    ample_run,
+    depends_on_arena,
+    fills_arena,
+    fit_from,
+    footprint,
+    high_water_mark,
+)
 
 if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
@@ -21,7 +26,7 @@ TRIES = 1000
 CALLS = 200_000_000
 """Calls of all these tests together: long traces get fewer tests, at least `LEAST_TRIES`."""
 
-LEAST_TRIES = 100
+LEAST_TRIES = 16
 
 ENOUGH_TRIES = 64
 """Larger arenas that are tested for each copy of a trace."""
@@ -59,21 +64,27 @@ def safe_arena(
     A heap that takes fresh memory last behaves the same in every arena from its high-water mark on: the mark serves,
     and so does every larger arena, and only the few arenas just below it are tested. If placement depends on the
     arena's size (TLSF and similar allocators, whose fresh memory is a free block among others), a larger arena may fail
-    a request that a smaller one serves. Then `tries` arenas are tested, spread over the sizes up to twice the minimum,
-    or up to the mark if only an arena that runs short matters (newlib-nano).
+    a request that a smaller one serves. The run in an ample arena often proves that it does not from some size on
+    (`proved_from`); if few sizes lie below that, all of them are tested, and the result is proved. Otherwise `tries`
+    arenas are tested, spread over the sizes up to twice the minimum, or up to the mark if only an arena that runs short
+    matters (newlib-nano).
     """
-    struct = policy_struct(recipe)
-    result, _ = run(trace, recipe, struct, None)
+    ample = ample_run(trace, recipe)
+    struct, result, serves = ample.struct, ample.result, ample.serves
     if result.failed:
         return None
-    unit, serves = step or recipe.align, server(trace, recipe, struct)
+    unit = step or recipe.align
     mark = round_up(high_water_mark(struct, result), unit)
     if not depends_on_arena(recipe):
         return SafeArena(_downward(serves, mark, unit), 0, proved=True)
-    smallest = fit_from(trace, recipe, struct, result, unit)
+    smallest = fit_from(trace, recipe, struct, result, unit, serves)
     assert smallest is not None, "an ample arena served"
     if tries is None:
         tries = max(LEAST_TRIES, min(TRIES, CALLS // len(trace)))
+    if ample.proved is not None and ample.proved - smallest <= NEIGHBOURS * unit:
+        between = range(smallest, ample.proved, unit)
+        last = max((size + unit for size in between if not serves(size)), default=smallest)
+        return SafeArena(last, 0, proved=True)
     most = int(struct.reach) if fills_arena(recipe) or recipe.reserve else mark
     return search(serves, smallest, unit, most, tries, seed)
 
@@ -84,15 +95,15 @@ def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> in
     It is the footprint if that is proved to be enough. Otherwise it is the least arena from there on such that
     `ENOUGH_TRIES` larger ones serve too: a quick test for perturbed copies; `safe_arena` is the result for a trace.
     """
-    struct = policy_struct(recipe)
-    result, arena = run(trace, recipe, struct, None)
+    ample = ample_run(trace, recipe)
+    struct, result = ample.struct, ample.result
     if result.failed:
         return None
     unit = step or recipe.align
-    needed = round_up(footprint(trace, recipe, struct, result, arena), unit)
+    needed = round_up(footprint(trace, recipe, struct, result, ample.arena, ample.serves), unit)
     if not fills_arena(recipe):
         return needed
-    return search(server(trace, recipe, struct), needed, unit, int(struct.reach), ENOUGH_TRIES).bytes
+    return search(ample.serves, needed, unit, int(struct.reach), ENOUGH_TRIES).bytes
 
 
 def search(serves: Callable[[int], bool], smallest: int, unit: int, reach: int, tries: int, seed: int = 0) -> SafeArena:

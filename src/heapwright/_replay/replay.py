@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heapwright._native import ffi, lib
 from heapwright._recipes.policy import Structure, policy_struct, structure_of
 from heapwright._recipes.worst_steps import worst_steps
-from heapwright._replay.arena_sizes import fit_from, footprint, high_water_mark, server
+from heapwright._replay.arena_sizes import fit_from, footprint, high_water_mark, proved_from, server
 from heapwright._replay.energy import EnergyTable, with_energy
 from heapwright._replay.engine import (
     GivenUpError,
@@ -135,7 +135,9 @@ def _replayed_each(
 def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
     struct = policy_struct(recipe)
     result, arena_bytes = run(trace, recipe, struct, arena, check, watch)
-    needed = footprint(trace, recipe, struct, result, arena_bytes, _watched(trace, recipe, struct, result, watch))
+    needed = footprint(
+        trace, recipe, struct, result, arena_bytes, _watched(trace, recipe, struct, result, arena_bytes, watch)
+    )
     given = None if arena is None else arena_bytes
     beside = _Beside(given, needed, trace.lower_bound(recipe.align), *_shared(structure_of(recipe)))
     metrics = _metrics(result, beside, max, _ratio)
@@ -145,20 +147,26 @@ def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: 
 
 
 def _watched(
-    trace: Trace, recipe: Recipe, struct: Any, result: Any, watch: Watch | None
+    trace: Trace, recipe: Recipe, struct: Any, result: Any, arena: int, watch: Watch | None
 ) -> Callable[[int], bool] | None:
-    """Function that returns whether an arena serves the trace, after a run; ``watch`` is called before each replay.
+    """Function that returns whether an arena serves the trace, after a run in one of ``arena`` bytes.
+
+    ``watch`` is called before each replay.
 
     None if it is not needed.
     """
     if watch is None:
         return None
 
+    serves, proved = server(trace, recipe, struct), proved_from(result, arena)
+
     def asked(size: int) -> bool:
+        if proved is not None and size >= proved:
+            return True
         info = so_far(result, len(trace), high_water_mark(struct, result))
         if not watch(info):
             raise GivenUpError(info, margins_of(result))
-        return server(trace, recipe, struct)(size)
+        return serves(size)
 
     return asked
 

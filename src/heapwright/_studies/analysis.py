@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -160,6 +160,24 @@ class Analysis(StudyFile):
             if stored | value != stored:
                 self._set(key, stored | value)
 
+    def set_pieces(self, calls: Mapping[str, tuple[int, int]], tried: int) -> None:
+        """Store the calls of the pieces and of the whole of each long trace, and how many recipes these were tried on.
+
+        The recipes of this study were chosen by what they did on the pieces; so were they tested on futures of these.
+        """
+        self._set("pieces", {"calls": calls, "tried": tried})
+
+    @property
+    def pieces(self) -> str | None:
+        """How long traces were explored by pieces, in words; None if all recipes were tried on whole traces."""
+        if not (stored := self.meta.get("pieces")):
+            return None
+        each = (f"{part:,} of {whole:,} calls of {name}" for name, (part, whole) in stored["calls"].items())
+        return (
+            f"{stored['tried']:,} recipes were ranked and tested on {', '.join(each)}, "
+            f"and {self.ranked:,} of them then replayed on all calls"
+        )
+
     @property
     def tuned_for(self) -> str:
         """What the study was tuned for (`StudyFile.tuned_for`), and the question that it answers."""
@@ -170,6 +188,8 @@ class Analysis(StudyFile):
         """What to mind of a study that holds a part of its space, in words; None for one that holds all of it."""
         if self.complete:
             return None
+        if self.pieces:
+            return f"{self.path}: {self.pieces}"
         if self.tolerance is None:
             return f"{self.path}: partial: {self.tried} recipes were tried; the others may be better"
         return (

@@ -112,15 +112,22 @@ _META: dict[str, Callable[[Any], bool]] = {
     "leaks": lambda value: value is None or bool({name: [*map(Leak.of, found)] for name, found in value.items()}),
     "failures": lambda value: value is None or all(type(text) is str for text in value.values()),
     "live_bounds": lambda value: value is None or bool({name: LiveBound.parse(text) for name, text in value.items()}),
+    "pieces": lambda value: (
+        value is None or (type(value["tried"]) is int and all(map(_are_calls, value["calls"].values())))
+    ),
 }
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
 setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator in
 use today by its name, the platform of the generated heaps, the traces' common origin (`heapwright._traces.origin`), and
-by trace its leaks, in words the requests that failed while it was recorded, and what bounds its live objects. A study
-may lack those from `target` on."""
+by trace its leaks, in words the requests that failed while it was recorded, what bounds its live objects, and of long
+traces the calls of their pieces (`heapwright._explore.shortlist`). A study may lack those from `target` on."""
 
 _LATER_META = tuple(_META)[list(_META).index("target") :]
+
+
+def _are_calls(pair: Any) -> bool:
+    return type(pair) is list and len(pair) == 2 and all(type(item) is int for item in pair)
 
 
 def _is_energy(row: Any) -> bool:

@@ -69,6 +69,9 @@ NEAR_LIVE = 1.05
 PROBE = 4
 """Length of the trial that finds the live peak, over the steady part of the recording."""
 
+DRAWN = 2_000_000
+"""Calls of that trial, and of a draw beyond those wanted, at most; a long recording is drawn once for the trial."""
+
 BURST = 8
 """Consecutive allocations that belong to one consumer, and so wait together."""
 
@@ -127,7 +130,7 @@ def resample(
         stalls=STALLS if stalls is None else stalls,
     )
     traffic = _below_peak(trace, source, traffic) if live is None else _at_peak(trace, source, traffic, calls, live)
-    extent = max(calls, PROBE * source.span)  # a draw of less may hold no birth
+    extent = max(calls, min(PROBE * source.span, DRAWN))  # a draw of less may hold no birth
     for _ in range(8):
         future = _Future.drawn(source, extent, traffic)
         if len(future.place) >= calls or not len(future.place):
@@ -155,7 +158,7 @@ def _below_peak(trace: Trace, source: _Source, traffic: _Traffic) -> _Traffic:
     """Traffic with its load reduced until the live peak is at most `MOST_PEAK` times that of the recording."""
     most, held = MOST_PEAK * trace.peak_live_bytes, int(trace.live_bytes[source.start : source.calls].min())
     for _ in range(3):
-        future = _Future.drawn(source, PROBE * source.span, traffic)
+        future = _Future.drawn(source, max(min(PROBE * source.span, DRAWN), source.span), traffic)
         peak = _assembled(trace, source, future, len(future.place), traffic.seed).peak_live_bytes
         if peak <= most:
             break

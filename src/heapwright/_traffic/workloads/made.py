@@ -20,6 +20,7 @@ import numpy as np
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright._traces import copies, futures
 from heapwright._traces.live_bound import LiveBound
+from heapwright._traces.pieces import pieces
 from heapwright._traces.trace import Trace
 from heapwright._traffic.packets import PacketTable
 from heapwright._traffic.profile import in_words, profile_packets
@@ -185,6 +186,25 @@ def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
     for trace in traces:
         bounded = "packets_digest" in trace.metadata or LiveBound.of(trace) is not None
         results.append(future_of(trace, calls if bounded else max(calls, 2 * len(trace)), seed))
+    return results
+
+
+MOST_FUTURE = 1_000_000
+"""Most calls of a future that is drawn after the pieces of a long recording, unless more are wanted."""
+
+
+def futures_of_pieces(traces: Sequence[Trace], parts: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
+    """`futures_of`, with the pieces of a long recording before its future in place of all its calls.
+
+    ``parts``: of each trace its pieces, or itself.
+    """
+    results = []
+    for trace, part in zip(traces, parts, strict=True):
+        if part is trace or Made.of(trace) is not None or LiveBound.of(trace) is not None:
+            results += futures_of([part], calls, seed)
+            continue
+        future = futures.resample(trace, max(calls, min(2 * len(trace), MOST_FUTURE)), seed=seed)
+        results.append(pieces(future, before=len(future) - int(future.metadata["resample_calls"])))
     return results
 
 
