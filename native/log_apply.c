@@ -170,6 +170,7 @@ static int begin(struct hw_log_state *const state, const struct hw_log_event *co
 {
     struct hw_log_pending *const pending = &state->pending[event->thread];
     pending->old = event->address;
+    pending->now_ns = state->now_ns;
     pending->state = hw_blocks_take(state->live, event->address, &pending->block) ? 2 : 1;
     return 1;
 }

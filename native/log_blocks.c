@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 256 };
+enum { LONGEST = 128 };
 
 struct list {
     uint32_t count;

@@ -150,6 +150,7 @@ void hw_scanner_scan(struct hw_scanner *scanner, const char *text, size_t length
 /* A realloc of a thread: `state` is 0 for none, 1 of a block that is not known, 2 of one that is. */
 struct hw_log_pending {
     uint64_t old, block, state;
+    int64_t now_ns; /* when it began */
 };
 
 /* Room for two rows, and as many changes of a column, for each event. */

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from heapwright._native import ffi, lib
+from heapwright._traces.events import blocks_of, new_blocks
 
 LEFT_OUT = int(lib.HW_LEFT_OUT)
 """In place of a block: the object at this address is too large for a trace."""
@@ -28,7 +29,7 @@ class LiveBlocks:
         self.overlap = overlap
         self._strange: dict[int, int] = {}  # addresses that no memory has
         self._at = ffi.new("uint64_t *")
-        self._new_table()
+        self.table = new_blocks()
 
     def __len__(self) -> int:
         return int(lib.hw_blocks_count(self.table)) + len(self._strange)
@@ -67,29 +68,18 @@ class LiveBlocks:
 
     def newest_first(self) -> Iterator[tuple[int, int]]:
         """Addresses and blocks, newest first, without those left out. O(n log n)."""
-        addresses, blocks, put = self._columns()
+        addresses, blocks, put = blocks_of(self.table)
         order = np.argsort(put)[::-1]
         pairs = zip(addresses[order].tolist(), blocks[order].tolist(), strict=True)
         return ((address, block) for address, block in pairs if block != LEFT_OUT)
 
     def take_all(self) -> list[int]:
         """Remove all blocks and return them, oldest first."""
-        _, blocks, put = self._columns()
+        _, blocks, put = blocks_of(self.table)
         result = [*blocks[np.argsort(put)].tolist(), *self._strange.values()]
         self._strange = {}
-        self._new_table()
+        self.table = new_blocks()
         return result
-
-    def _new_table(self) -> None:
-        table = lib.hw_blocks_new()
-        if table == ffi.NULL:
-            raise MemoryError
-        self.table = ffi.gc(table, lib.hw_blocks_delete)
-
-    def _columns(self) -> list[np.ndarray[tuple[int], np.dtype[np.uint64]]]:
-        columns = [np.empty(lib.hw_blocks_count(self.table), np.uint64) for _ in range(3)]
-        lib.hw_blocks_list(self.table, *(ffi.cast("uint64_t *", column.ctypes.data) for column in columns))
-        return columns
 
 
 def size_of(block: int) -> int:

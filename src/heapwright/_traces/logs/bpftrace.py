@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
+from heapwright._traces.events import EVENT, ROOM
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.processes import Processes
-from heapwright._traces.logs.scanner import EVENT, ROOM, Form, Scanner, event_of
+from heapwright._traces.logs.scanner import Form, Scanner, event_of
 from heapwright._traces.logs.scanning import ScannedLog
 from heapwright._traces.logs.source import Source
 from heapwright._traces.validation import MAX_SIZE

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
+from heapwright._traces.events import KNOWN, PENDING
 from heapwright._traces.logs.blocks import LEFT_OUT, LiveBlocks, size_of
 from heapwright._traces.logs.log_rows import LATEST_NS, LogRows
 from heapwright._traces.logs.placeholders import Placeholders
@@ -19,10 +20,6 @@ from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLO
 _WINDOW = 1 << 17
 _MOST_PLACEHOLDERS = 1 << 16
 """Largest number of placeholders for one gap of a log; a gap that claims more is damaged."""
-_PENDING = np.dtype([("old", "u8"), ("block", "u8"), ("state", "u8")])
-"""struct hw_log_pending."""
-_KNOWN = 2
-"""`state` of a realloc whose block is live."""
 _STATE = (
     "bytes",
     "objects",
@@ -83,7 +80,7 @@ class LogHistory(LogRows):
         self._owed_objects = self._owed_bytes = 0  # live by the reported counts, and not yet in the trace
         self._freed_early: dict[int, int] = {}  # address: size, of objects freed for others of unknown address
         self._old: int | None = None
-        self._pending = np.zeros(0, _PENDING)
+        self._pending = np.zeros(0, PENDING)
 
     @property
     def lossy(self) -> bool:
@@ -275,7 +272,7 @@ class LogHistory(LogRows):
         state.thread, state.site = scanner.number(self._thread), scanner.number(self._site)
         if len(self._pending) < scanner.names:
             more = scanner.names - len(self._pending)
-            self._pending = np.append(self._pending, np.zeros(more, _PENDING))
+            self._pending = np.append(self._pending, np.zeros(more, PENDING))
         state.live, state.ended, state.to = self._live.table, self._ended.table, scanner.rows.struct
         state.pending = ffi.cast("struct hw_log_pending *", self._pending.ctypes.data)
         some = ffi.cast("struct hw_log_event *", events.ctypes.data)
@@ -316,11 +313,11 @@ class LogHistory(LogRows):
         """Make the begin or the end of a thread's realloc."""
         if kind == lib.HW_LOG_BEGIN:
             begun = self.begin_resize(address)
-            self._pending[thread] = (address, begun or 0, _KNOWN if begun is not None else 1)
+            self._pending[thread] = (address, begun or 0, KNOWN if begun is not None else 1, 0)
             return
-        old, block, state = self._pending[thread].tolist()
-        self._pending[thread] = 0, 0, 0
-        resized = block if state == _KNOWN else None
+        old, block, state, _ = self._pending[thread].tolist()
+        self._pending[thread] = 0, 0, 0, 0
+        resized = block if state == KNOWN else None
         if kind == lib.HW_LOG_CANCEL:
             self.cancel_resize(old, resized)
         else:

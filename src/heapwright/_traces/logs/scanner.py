@@ -27,28 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-
-EVENT = np.dtype(
-    [
-        ("now_ns", "i8"),
-        ("address", "u8"),
-        ("old", "u8"),
-        ("size", "u8"),
-        ("thread", "u4"),
-        ("site", "u4"),
-        ("process", "u4"),
-        ("align", "u4"),
-        ("kind", "u4"),
-        ("form", "u4"),
-        ("at", "u8"),
-    ]
-)
-"""struct hw_log_event."""
-
-AS_BEFORE = int(lib.HW_LOG_AS_BEFORE)
-NO_TIME = -(1 << 63)
-ROOM = 1 << 14
-"""Events that are scanned at once."""
+from heapwright._traces.events import AS_BEFORE, EVENT, NO_TIME, ROOM, EventRows
 
 _SLOTS = {
     "address": lib.HW_LOG_ADDRESS,
@@ -205,25 +184,6 @@ _OTHERS = {
     "cpu": {"code": lib.HW_LOG_NUMBER, "flags": lib.HW_LOG_ZEROS, "least": 1, "most": 5},
     "any": {"code": lib.HW_LOG_LAST, "flags": 1},
 }
-
-
-class EventRows:
-    """Room for the rows that events become (struct hw_log_rows)."""
-
-    def __init__(self) -> None:
-        self.struct = ffi.new("struct hw_log_rows *")
-        types = {
-            "op": (np.uint8, "uint8_t *"),
-            "id": (np.uint32, "uint32_t *"),
-            "size": (np.uint32, "uint32_t *"),
-            "now_ns": (np.int64, "int64_t *"),
-            **{f"{name}_row": (np.uint64, "uint64_t *") for name in ("thread", "site", "align")},
-            **dict.fromkeys(("thread", "site", "align"), (np.uint32, "uint32_t *")),
-        }
-        self.arrays: dict[str, NDArray[Any]] = {}
-        for name, (dtype, pointer) in types.items():
-            self.arrays[name] = np.empty(2 * ROOM, dtype)
-            setattr(self.struct, name, ffi.cast(pointer, self.arrays[name].ctypes.data))
 
 
 class Scanner:
