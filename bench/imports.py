@@ -8,6 +8,7 @@ size would give. One import of a log of 100 lines is measured, too: its time, wh
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import struct
@@ -314,43 +315,54 @@ FORMATS: dict[str, Lines] = {
 }
 
 
-def imported(log: Path, *options: str) -> tuple[float, int, str]:
-    """CPU seconds, peak memory in MB and the output of an import of a log."""
+def imported(log: Path, *options: str) -> tuple[float, int]:
+    """CPU seconds and peak memory in MB of an import of a log."""
     command = [str(Path(sys.executable).with_name("heapwright")), "import", str(log), "-o", f"{log}.parquet", *options]
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        words = output.read()
-    if process.returncode:
-        raise SystemExit(f"{log.name}: {words}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, words.splitlines()[0].partition(": ")[2]
+        if process.returncode:
+            raise SystemExit(f"{log.name}: {output.read()}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
+
+
+def write(name: str, count: int, log: Path) -> None:
+    """Write a log of so many calls, and next to it how many lines it has."""
+    calls = calls_of(count)
+    if name == "bytehound":
+        log.write_bytes(bytehound(calls))
+        lines = len(calls)
+    else:
+        text = list(FORMATS[name](calls))
+        log.write_text("\n".join(text) + "\n")
+        lines = len(text)
+    log.with_suffix(".lines").write_text(str(lines))
+
+
+def written(name: str, count: int, folder: Path) -> tuple[Path, int]:
+    """A log and its lines, from a process of its own: memory of this one would count as that of the next."""
+    log = folder / f"{name.replace(' ', '_')}-{count}.log"
+    process = multiprocessing.get_context("spawn").Process(target=write, args=(name, count, log))
+    process.start()
+    process.join()
+    return log, int(log.with_suffix(".lines").read_text())
 
 
 def main(count: int, names: list[str]) -> None:
     """Print a row for each format."""
-    calls = calls_of(count)
     print(f"{'format':16} {'lines':>9} {'us a line':>9} {'CPU s':>6} {'MB':>5}")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            logs = []
-            for few in (calls[:LEAST_CALLS], calls):
-                log = Path(folder) / f"{name.replace(' ', '_')}-{len(few)}.log"
-                if name == "bytehound":
-                    log.write_bytes(bytehound(few))
-                    logs.append((log, len(few)))
-                else:
-                    lines = list(FORMATS[name](few))
-                    log.write_text("\n".join(lines) + "\n")
-                    logs.append((log, len(lines)))
+            short, few_lines = written(name, LEAST_CALLS, Path(folder))
+            long, many_lines = written(name, count, Path(folder))
             options = PATTERNS if name == "pattern" else ()
-            (short, few_lines), (long, many_lines) = logs
             start = min(imported(short, *options)[0] for _ in range(3))
-            runs = [imported(long, *options) for _ in range(2)]
-            seconds, most, words = min(runs)
+            seconds, most = min(imported(long, *options) for _ in range(2))
             each = (seconds - start) / (many_lines - few_lines) * 1e6
-            print(f"{name:16} {many_lines:9,} {each:9.2f} {seconds:6.2f} {most:5}  {words}", flush=True)
+            print(f"{name:16} {many_lines:9,} {each:9.2f} {seconds:6.2f} {most:5}", flush=True)
+            long.unlink()
 
 
 if __name__ == "__main__":
