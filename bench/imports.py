@@ -329,7 +329,7 @@ def imported(log: Path, *options: str) -> tuple[float, int]:
 
 
 def write(name: str, count: int, log: Path) -> None:
-    """Write a log of so many calls, and next to it how many lines it has."""
+    """Write a log of `count` calls, and the number of its lines next to it."""
     calls = calls_of(count)
     if name == "bytehound":
         log.write_bytes(bytehound(calls))

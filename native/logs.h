@@ -25,7 +25,8 @@ int hw_blocks_take(struct hw_blocks *blocks, uint64_t address, uint64_t *block);
 /* Puts a block. Returns 0, or HW_NO_MEMORY. O(log n). */
 int hw_blocks_put(struct hw_blocks *blocks, uint64_t address, uint64_t block);
 
-/* The lowest block that overlaps `size` bytes, 0 for one that takes none but its address: 1 and its address, or 0. */
+/* The lowest block that overlaps `size` bytes, 0 for a block that occupies its address alone: 1 and its address, or 0.
+ */
 int hw_blocks_overlapped(const struct hw_blocks *blocks, uint64_t address, uint64_t size, uint64_t *first);
 
 /* All blocks in the order of addresses; `put` are numbers that grow in the order in which they were put. O(n). */

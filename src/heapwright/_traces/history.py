@@ -66,7 +66,7 @@ class History:
     Args:
         begun_ns: when time 0 is; the first call if None.
         sites: give each call's site, too: uint64, the address it returns to.
-        alone: the process inherits nothing and forks none that does, and nobody reads `changes`: then the engine makes
+        alone: the process inherits nothing and forks none that does, and no one reads `changes`: then the engine makes
             the calls as far as it can.
 
     Attributes:

@@ -102,7 +102,7 @@ _KINDS = {
 
 
 class _Table(ScannedLog):
-    """A table that is read row by row; the first rows tell the words for its operations."""
+    """A table that is read row by row; its first rows give the words for its operations."""
 
     def __init__(self, source: Source, history: LogHistory) -> None:
         super().__init__(source, self._read_row, history)

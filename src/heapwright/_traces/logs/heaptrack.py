@@ -125,7 +125,7 @@ class _Interpreted(ScannedLog):
 
 
 def _with_room(array: NDArray[Any], rows: int) -> NDArray[Any]:
-    """The array, with room for so many rows."""
+    """The array, with room for `rows` rows."""
     if rows <= len(array):
         return array
     return np.append(array, np.zeros(max(rows, 2 * len(array)) - len(array), array.dtype))

@@ -17,7 +17,7 @@ _FIRST = 32
 """Lines that are read one by one at first: a format may learn from them how the others look."""
 
 _MOST_LEFT = 8
-"""If one line in so many is left, all are read one by one."""
+"""If more than one line in this number is left, all are read one by one."""
 
 
 class ScannedLog:
