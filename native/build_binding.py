@@ -11,7 +11,7 @@ import cffi
 
 ROOT = Path(__file__).resolve().parent.parent
 
-HEADERS = ("types.h", "calls.h", "native.h", "workloads.h", "counter.h")
+HEADERS = ("types.h", "calls.h", "native.h", "workloads.h", "counter.h", "logs.h")
 
 
 def text_of(path: str) -> str:

@@ -190,6 +190,85 @@ class _Lib:
         self, engine: Any, type: int, address: int, size: int, value: int, counter: Any, /
     ) -> None: ...
 
+    # logs.h
+    HW_LOG_LINE: Final[int]
+    HW_LOG_NOTHING: Final[int]
+    HW_LOG_SKIPPED: Final[int]
+    HW_LOG_MALLOC: Final[int]
+    HW_LOG_CALLOC: Final[int]
+    HW_LOG_FREE: Final[int]
+    HW_LOG_FAIL: Final[int]
+    HW_LOG_RESIZE: Final[int]
+    HW_LOG_RESIZE_SELF: Final[int]
+    HW_LOG_OLD: Final[int]
+    HW_LOG_RESIZE_OLD: Final[int]
+    HW_LOG_BEGIN: Final[int]
+    HW_LOG_END: Final[int]
+    HW_LOG_CANCEL: Final[int]
+    HW_LOG_KIND: Final[int]
+    HW_LOG_OF_KIND: Final[int]
+    HW_LOG_NEWEST: Final[int]
+    HW_LOG_CALL: Final[int]
+    HW_LOG_RETURN: Final[int]
+    HW_LOG_KINDS: Final[int]
+    HW_LOG_LITERAL: Final[int]
+    HW_LOG_SKIP: Final[int]
+    HW_LOG_NUMBER: Final[int]
+    HW_LOG_TIME: Final[int]
+    HW_LOG_FRACTION: Final[int]
+    HW_LOG_FLOAT: Final[int]
+    HW_LOG_WORD: Final[int]
+    HW_LOG_RUN: Final[int]
+    HW_LOG_BLANKS: Final[int]
+    HW_LOG_OPTIONAL: Final[int]
+    HW_LOG_LAST: Final[int]
+    HW_LOG_CODES: Final[int]
+    HW_LOG_NO_SLOT: Final[int]
+    HW_LOG_ADDRESS: Final[int]
+    HW_LOG_OLD_ADDRESS: Final[int]
+    HW_LOG_SIZE: Final[int]
+    HW_LOG_COUNT: Final[int]
+    HW_LOG_ALIGN: Final[int]
+    HW_LOG_THREAD: Final[int]
+    HW_LOG_SITE: Final[int]
+    HW_LOG_PROCESS: Final[int]
+    HW_LOG_PARTS: Final[int]
+    HW_LOG_NO_FUNCTION: Final[int]
+    HW_LOG_MALLOC_OF: Final[int]
+    HW_LOG_CALLOC_OF: Final[int]
+    HW_LOG_REALLOC: Final[int]
+    HW_LOG_MEMALIGN: Final[int]
+    HW_LOG_FREES: Final[int]
+    HW_LOG_MOST_NESTED: Final[int]
+    HW_LEFT_OUT: Final[int]
+    HW_LOG_AS_BEFORE: Final[int]
+    HW_LOG_HEX: Final[int]
+    HW_LOG_UPPER: Final[int]
+    HW_LOG_BARE: Final[int]
+    HW_LOG_NIL: Final[int]
+    HW_LOG_DECIMAL: Final[int]
+    HW_LOG_ZEROS: Final[int]
+    def hw_blocks_new(self, /) -> Any: ...
+    def hw_blocks_delete(self, blocks: Any, /) -> None: ...
+    def hw_blocks_count(self, blocks: Any, /) -> int: ...
+    def hw_blocks_find(self, blocks: Any, address: int, block: Any, /) -> int: ...
+    def hw_blocks_take(self, blocks: Any, address: int, block: Any, /) -> int: ...
+    def hw_blocks_put(self, blocks: Any, address: int, block: int, /) -> int: ...
+    def hw_blocks_overlapped(self, blocks: Any, address: int, size: int, first: Any, /) -> int: ...
+    def hw_blocks_list(self, blocks: Any, address: Any, block: Any, put: Any, /) -> None: ...
+    def hw_scanner_new(self, forms: Any, count: int, parts: Any, literals: Any, head: int, /) -> Any: ...
+    def hw_scanner_delete(self, scanner: Any, /) -> None: ...
+    def hw_scanner_number(self, scanner: Any, name: Any, length: int, /) -> int: ...
+    def hw_scanner_names(self, scanner: Any, /) -> int: ...
+    def hw_scanner_name(self, scanner: Any, number: int, length: Any, /) -> Any: ...
+    def hw_scanner_ignore(self, scanner: Any, needles: Any, count: int, starts: Any, /) -> None: ...
+    def hw_scanner_scan(self, scanner: Any, text: Any, length: int, scanned: Any, /) -> None: ...
+    def hw_log_apply(self, state: Any, events: Any, which: Any, count: int, /) -> int: ...
+    def hw_log_order(self, order: Any, events: Any, count: int, ordered: Any, /) -> int: ...
+    def hw_log_order_end(self, order: Any, most: int, ordered: Any, /) -> int: ...
+    def hw_log_newest(self, newest: Any, events: Any, count: int, /) -> None: ...
+    def hw_log_calls(self, calls: Any, thread: Any, events: Any, count: int, made: Any, /) -> int: ...
+
     # raw_format.h
     RAW_RECORDS_AT: Final[int]
     RAW_FIRST_CHUNK_BYTES: Final[int]

@@ -62,13 +62,13 @@ def test_numbers_that_are_no_addresses_do_not_overlap(tmp_path: Path) -> None:
     assert imported(tmp_path, "20000\n3\n3\n1\na 0 512\na 1 128\na 2 640\n").repairs == ()
 
 
-def test_blocks_are_those_that_a_list_of_all_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_LONGEST", 7)
-    for seed in range(40):
+@pytest.mark.parametrize(("addresses", "calls", "seeds"), [(3000, 200, 40), (60_000, 2000, 4)])  # in several lists
+def test_blocks_are_those_that_a_list_of_all_would_find(addresses: int, calls: int, seeds: int) -> None:
+    for seed in range(seeds):
         draw, live, model = random.Random(seed), blocks.LiveBlocks(overlap=False), dict[int, int]()
-        for number in range(200):
-            address, size = draw.randrange(1, 3000), draw.choice([0, 1, 5, 20, 60, 500])
-            if draw.random() < 0.4:
+        for number in range(calls):
+            address, size = draw.randrange(1, addresses), draw.choice([0, 1, 5, 20, 60, 500])
+            if draw.random() < 0.2:
                 address = draw.choice([*model, address])
                 assert (address in live) == (address in model)
                 assert live.take(address) == model.pop(address, None)

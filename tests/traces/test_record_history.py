@@ -48,7 +48,25 @@ def in_windows(records: np.ndarray, window: int) -> tuple[dict[str, Any], list[s
     trace = Trace.from_columns(**columns)
     assert history.calls == len(trace)
     assert (history.peak_bytes, history.peak_objects) == (trace.peak_live_bytes, trace.peak_live_objects)
+    made_by_engine(records, window, parts, history)
     return columns, history.notes
+
+
+def made_by_engine(
+    records: np.ndarray, window: int, expected: list[dict[str, Any]], history: raw_history.History
+) -> None:
+    """The engine makes the same calls of a process that neither inherits nor forks."""
+    alone = raw_history.History(alone=True)
+    for at, columns in zip(range(0, len(records), window), expected, strict=True):
+        made = alone.feed(records[at : at + window])
+        assert {key: values.tolist() for key, values in made.items()} == {
+            key: values.tolist() for key, values in columns.items()
+        }
+        assert {key: values.dtype for key, values in made.items()} == {
+            key: values.dtype for key, values in columns.items()
+        }
+    for name in ("calls", "threads", "peak_bytes", "peak_objects", "failed", "notes"):
+        assert getattr(alone, name) == getattr(history, name), name
 
 
 def test_an_address_given_out_again_is_another_object() -> None:

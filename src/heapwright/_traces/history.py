@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import lib
+from heapwright._traces.engine_history import EngineHistory, column_of
 from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
 
 RECORD = np.dtype(
@@ -33,6 +34,9 @@ _BEGIN, _END = lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_END
 _FAILED, _FREED = lib.RAW_REALLOC_FAILED, lib.RAW_REALLOC_FREED
 _OPS = {_EMPTY: FREE, _MALLOC: MALLOC, _CALLOC: CALLOC, _FREE: FREE, _FREED: FREE}
 _OF_KIND = np.array([_OPS.get(kind, REALLOC) for kind in range(_FREED + 1)], np.uint8)
+
+_SOME = 1 << 14
+"""Records for which the engine is left where it cannot go on."""
 
 Rows = NDArray[np.intp]
 
@@ -62,6 +66,8 @@ class History:
     Args:
         begun_ns: when time 0 is; the first call if None.
         sites: give each call's site, too: uint64, the address it returns to.
+        alone: the process inherits nothing and forks none that does, and no one reads `changes`: then the engine makes
+            the calls as far as it can.
 
     Attributes:
         changes: for the calls given last, by how many bytes and objects each changed what is live; int64 (calls, 2).
@@ -72,7 +78,7 @@ class History:
         failed: requests that failed; the peaks are without them.
     """
 
-    def __init__(self, begun_ns: int | None = None, sites: bool = False) -> None:
+    def __init__(self, begun_ns: int | None = None, sites: bool = False, alone: bool = False) -> None:
         self._sites = sites
         self.changes = np.zeros((0, 2), np.int64)
         self.calls = 0
@@ -91,6 +97,9 @@ class History:
         self._carried = np.zeros(0, RECORD)
         self._carried_objects = np.zeros(0, np.int64)
         self._moving = 0
+        self._alone = alone and not sites
+        self._engine: EngineHistory | None = None
+        self._thread = 0
 
     @property
     def notes(self) -> list[str]:
@@ -106,6 +115,60 @@ class History:
 
     def feed(self, records: NDArray[Any]) -> Columns:
         """Give the columns of the calls that some records are, which follow those fed before; none may be empty."""
+        columns: list[Columns] = []
+        at = 0
+        # The free of a realloc to nothing stands where that began, which may be some calls ago.
+        in_engine = self._alone and not np.any(records["kind"] == _FREED)
+        if not in_engine:
+            self._leave_engine()
+        while in_engine and at < len(records):
+            if self._engine is None and not self._moving:
+                sizes = self._carried["size"]
+                self._engine = EngineHistory(self._carried["pointer"], sizes, self._carried_objects)
+            if self._engine is not None:
+                some, made = self._feed_engine(self._engine, records[at:])
+                columns.append(some)
+                at += made
+            if at < len(records):
+                columns.append(self._feed(records[at : at + _SOME]))
+                at += _SOME
+        if not columns:
+            return self._feed(records)
+        return (
+            columns[0]
+            if len(columns) == 1
+            else {key: np.concatenate([part[key] for part in columns]) for key in columns[0]}
+        )
+
+    def _feed_engine(self, engine: EngineHistory, records: NDArray[Any]) -> tuple[Columns, int]:
+        """The columns of the calls that the engine makes, and how many records these are; then it is left."""
+        state = engine.state
+        state.bytes, state.objects, state.next_number = self._bytes, self._objects, self._born
+        state.peak_bytes, state.peak_objects = self.peak_bytes, self.peak_objects
+        state.unknown_frees = state.unseen_frees = 0
+        pieces, made = engine.feed(records)
+        self._bytes, self._objects, self._born = state.bytes, state.objects, state.next_number
+        self.peak_bytes, self.peak_objects = state.peak_bytes, state.peak_objects
+        self._counts["unknown"] += state.unknown_frees
+        self._counts["unseen"] += state.unseen_frees
+        threads, self._thread = column_of(pieces, "thread", self._thread)
+        columns: Columns = {key: np.concatenate([piece[key] for piece in pieces]) for key in ("op", "id", "size")}
+        now = np.concatenate([piece["now_ns"] for piece in pieces])
+        self.calls += len(now)
+        columns["ts_us"] = self._microseconds(now)
+        columns["tid"] = (self._numbered(threads) % 65536).astype(np.uint16)
+        columns["align"] = column_of(pieces, "align", 0)[0]
+        columns["failed"] = np.zeros(len(now), np.uint8)
+        if made < len(records):
+            self._leave_engine()
+        return columns, made
+
+    def _leave_engine(self) -> None:
+        if self._engine is not None:
+            self._carried, self._carried_objects, self._moving = self._engine.carried(RECORD)
+            self._engine = None
+
+    def _feed(self, records: NDArray[Any]) -> Columns:
         carried = len(self._carried)
         records, failures = self._without_failures(records)
         rows = np.concatenate([self._carried, records])
@@ -237,14 +300,11 @@ class History:
     def _columns(
         self, rows: NDArray[Any], at: Rows, op: NDArray[np.uint8], objects: Rows, size: NDArray[np.int64]
     ) -> Columns:
-        times = np.maximum(np.maximum.accumulate(rows["time_ns"][at].astype(np.int64)), self._latest)
-        if len(at):
-            self._begun = int(times[0]) if self._begun is None else self._begun
-            self._latest = int(times[-1])
+        times = self._microseconds(rows["time_ns"][at].astype(np.int64))
         align = np.where(op == FREE, 0, rows["align_log2"][at]).astype(np.uint32)
         sites = {"site": rows["site"][at]} if self._sites else {}
         return sites | {
-            "ts_us": (times - (self._begun or 0)) // 1000,
+            "ts_us": times,
             "tid": (self._numbered(rows["thread"][at]) % 65536).astype(np.uint16),
             "op": op,
             "id": objects.astype(np.uint32),
@@ -252,6 +312,14 @@ class History:
             "align": np.where(align > 0, np.uint32(1) << align, np.uint32(0)),
             "failed": np.zeros(len(at), np.uint8),
         }
+
+    def _microseconds(self, now_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Times since the first; they never decrease."""
+        times = np.maximum(np.maximum.accumulate(now_ns), self._latest)
+        if len(times):
+            self._begun = int(times[0]) if self._begun is None else self._begun
+            self._latest = int(times[-1])
+        return (times - (self._begun or 0)) // 1000
 
     def _numbered(self, threads: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Number the threads from 0 as they come."""

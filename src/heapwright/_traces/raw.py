@@ -41,7 +41,7 @@ _HEADER = np.dtype(
 _MODULE = np.dtype([("begin", "u8"), ("end", "u8"), ("bias", "u8"), ("path", "S232")])
 _PLACE = np.dtype([("what", "u8"), ("more", "u8")])
 _RUN = np.dtype([("place", "i8"), ("thread", "u4"), ("ticks", "u8")])
-_WINDOW = 1 << 18
+_WINDOW = 1 << 16
 _LATEST_NS = 1 << 61  # 73 years
 _NO_CALLS = [lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_FAILED]
 

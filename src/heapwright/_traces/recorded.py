@@ -165,9 +165,10 @@ def _names(images: list[_Image]) -> list[str]:
 
 def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[Path, NDArray[Any]]) -> Recorded:
     """Write the trace of one image; leave in `inherited` what its children begin with."""
-    history, sample, named = History(sites=bool(image.modules)), _Sample(), _Named(image)
+    first = inherited.pop(image.path, np.zeros(0, RECORD))
+    history = History(sites=bool(image.modules), alone=not children and not len(first))
+    sample, named = _Sample(), _Named(image)
     with writing_to(path) as table:
-        first = inherited.pop(image.path, np.zeros(0, RECORD))
         if len(first):
             first["time_ns"], first["thread"] = image.raw.number("started_ns"), 0
             table.add(named(history.feed(first)))

@@ -21,7 +21,7 @@ WINDOW = 1 << 18
 MOST_WHOLE = 1 << 26
 """Calls that are read at once, some 4 GB of them: a file of some kilobytes may say that it holds more."""
 
-_PART = 1 << 18
+_PART = 1 << 20
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _LABELS = ("phase", "site")
 

@@ -2,106 +2,84 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-LEFT_OUT = -1
+import numpy as np
+
+from heapwright._native import ffi, lib
+from heapwright._traces.events import blocks_of, new_blocks
+
+LEFT_OUT = int(lib.HW_LEFT_OUT)
 """In place of a block: the object at this address is too large for a trace."""
 
-_LONGEST = 512
-"""Addresses in a list before it is halved."""
+_ADDRESSES = 1 << 64
 
 
 class LiveBlocks:
     """Live blocks by address: each has a number and a size, `number << 32 | size`, or is `LEFT_OUT`.
 
-    Addresses are kept in short sorted lists. A call takes O(log n), and some 1.5 us with 25,000 blocks.
+    Addresses are kept in short sorted lists (``native/log_blocks.c``). A call takes O(log n).
+
+    Attributes:
+        overlap: whether blocks may overlap: addresses are numbers or hashes, or lie in several memories.
+        table: the blocks, for functions of the engine.
     """
 
     def __init__(self, overlap: bool) -> None:
-        """`overlap` allows blocks to overlap: addresses are numbers or hashes, or lie in several memories."""
-        self._blocks: dict[int, int] = {}
-        self._lists: list[list[int]] = [[]]  # only the first may be empty, when it is the only one
-        self._begins = [-1]  # no address in a list is below its begin, none from the next one's on
-        self._overlap = overlap
+        self.overlap = overlap
+        self._strange: dict[int, int] = {}  # addresses that no memory has
+        self._at = ffi.new("uint64_t *")
+        self.table = new_blocks()
+
+    def __len__(self) -> int:
+        return int(lib.hw_blocks_count(self.table)) + len(self._strange)
 
     def __contains__(self, address: int) -> bool:
-        return address in self._blocks
+        if not 0 <= address < _ADDRESSES:
+            return address in self._strange
+        return bool(lib.hw_blocks_find(self.table, address, self._at))
 
     def take(self, address: int) -> int | None:
         """Remove the block that begins at `address` and return it; None if there is none."""
-        block = self._blocks.pop(address, None)
-        if block is None or self._overlap:
-            return block
-        at = bisect_right(self._begins, address) - 1
-        addresses = self._lists[at]
-        del addresses[bisect_left(addresses, address)]
-        if not addresses and len(self._lists) > 1:
-            del self._lists[at], self._begins[at]
-            self._begins[0] = -1
-        return block
+        if not 0 <= address < _ADDRESSES:
+            return self._strange.pop(address, None)
+        return int(self._at[0]) if lib.hw_blocks_take(self.table, address, self._at) else None
 
     def place(self, address: int, size: int) -> list[tuple[int, int]]:
-        """Make room for a block of `size` bytes, 0 for any size, at `address`; `put` must follow at once.
+        """Remove the blocks that overlap `size` bytes at `address`, and return them with their addresses.
 
-        Removes the blocks that overlap it and returns them with their addresses. A block of no bytes occupies only its
-        address.
+        0 is any size. A block of no bytes occupies only its address.
         """
-        if self._overlap:
-            return [(address, self._blocks.pop(address))] if address in self._blocks else []
-        at = bisect_right(self._begins, address) - 1
-        addresses = self._lists[at]
-        place = bisect_left(addresses, address)
+        if self.overlap or not 0 <= address < _ADDRESSES:
+            block = self.take(address)
+            return [] if block is None else [(address, block)]
         results: list[tuple[int, int]] = []
-        if not 0 < place < len(addresses) or not (
-            addresses[place] >= address + (size or 1)
-            and addresses[place - 1] + (self._blocks[addresses[place - 1]] & 0xFFFFFFFF) <= address
-        ):
-            inside = self._within(address, address + (size or 1))
-            results = [(item, self.take(item) or 0) for item in inside if size or item == address]
-            at = bisect_right(self._begins, address) - 1
-            addresses = self._lists[at]
-            place = bisect_left(addresses, address)
-        addresses.insert(place, address)
-        if len(addresses) > _LONGEST:
-            half = len(addresses) // 2
-            self._lists.insert(at + 1, addresses[half:])
-            self._begins.insert(at + 1, addresses[half])
-            del addresses[half:]
+        while lib.hw_blocks_overlapped(self.table, address, size, self._at):
+            other = int(self._at[0])
+            results.append((other, self.take(other) or 0))
         return results
 
     def put(self, address: int, block: int) -> None:
-        """Put the block that `place` has made room for."""
-        self._blocks[address] = block
+        """Put a block where `place` has made room for it."""
+        if not 0 <= address < _ADDRESSES:
+            self._strange[address] = block
+        elif lib.hw_blocks_put(self.table, address, block):
+            raise MemoryError
 
     def newest_first(self) -> Iterator[tuple[int, int]]:
-        """Addresses and blocks, newest first, without those left out."""
-        return ((address, block) for address, block in reversed(self._blocks.items()) if block != LEFT_OUT)
+        """Addresses and blocks, newest first, without those left out. O(n log n)."""
+        addresses, blocks, put = blocks_of(self.table)
+        order = np.argsort(put)[::-1]
+        pairs = zip(addresses[order].tolist(), blocks[order].tolist(), strict=True)
+        return ((address, block) for address, block in pairs if block != LEFT_OUT)
 
     def take_all(self) -> list[int]:
-        """Remove all blocks and return them."""
-        blocks = list(self._blocks.values())
-        self._blocks, self._lists, self._begins = {}, [[]], [-1]
-        return blocks
-
-    def _within(self, begin: int, end: int) -> list[int]:
-        at = bisect_right(self._begins, begin) - 1
-        addresses = self._lists[at]
-        place = bisect_left(addresses, begin)
-        first = at if place else at - 1
-        before = self._lists[first][place - 1] if first >= 0 else begin
-        result = [before] if before < begin < before + size_of(self._blocks[before]) else []
-        while True:
-            if place == len(addresses):
-                at, place = at + 1, 0
-                if at == len(self._lists):
-                    return result
-                addresses = self._lists[at]
-            elif addresses[place] < end:
-                result.append(addresses[place])
-                place += 1
-            else:
-                return result
+        """Remove all blocks and return them, oldest first."""
+        _, blocks, put = blocks_of(self.table)
+        result = [*blocks[np.argsort(put)].tolist(), *self._strange.values()]
+        self._strange = {}
+        self.table = new_blocks()
+        return result
 
 
 def size_of(block: int) -> int:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from heapwright._native import lib
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.scanner import Form, Scanner
+from heapwright._traces.logs.scanning import ScannedLog
 from heapwright._traces.logs.source import Source
 
 _OPERATIONS = ("op", "operation", "action", "event", "call", "function", "type", "kind")
@@ -78,24 +82,83 @@ def is_call_table(start: bytes) -> bool:
     return len(first) > columns.operation and first[columns.operation].strip().lower() in _EVENTS
 
 
+def _delimiter(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
 def _cells(line: str) -> list[str]:
-    delimiter = max(",;\t", key=line.count)
     try:
-        return next(csv.reader([line.strip("\r")], delimiter=delimiter), [])
+        return next(csv.reader([line.strip("\r")], delimiter=_delimiter(line)), [])
     except csv.Error:
         return []
+
+
+_KINDS = {
+    "malloc": lib.HW_LOG_MALLOC,
+    "calloc": lib.HW_LOG_CALLOC,
+    "realloc": lib.HW_LOG_RESIZE,
+    "free": lib.HW_LOG_FREE,
+}
+
+
+class _Table(ScannedLog):
+    """A table that is read row by row; its first rows give the words for its operations."""
+
+    def __init__(self, source: Source, history: LogHistory) -> None:
+        super().__init__(source, self._read_row, history)
+        self._to = history
+        self._columns: CallColumns | None = None
+        self._number = 0
+        self._delimiter = ","
+        self._words: dict[str, None] = {}
+        self.first = 500
+        self.read(self._scanner)
+
+    def _read_row(self, line: bytes) -> None:
+        text = line.decode(errors="replace")
+        cells = _cells(text)
+        if self._columns is None:
+            self._columns = CallColumns.find(cells)
+            self._number, self._delimiter = len(cells), _delimiter(text)
+        elif cells:
+            cells = [cell.strip() for cell in cells]
+            self._to.skipped += not _note(self._to, self._columns, cells)
+            if self._columns.operation < len(cells):
+                self._words[cells[self._columns.operation]] = None
+
+    def _scanner(self) -> Scanner | None:
+        if self._columns is None or self._delimiter == "\t":
+            return None
+        words = dict.fromkeys([*self._words, *_EVENTS])
+        forms = [self._form(word) for word in words if _EVENTS.get(word.lower()) in _KINDS]
+        default = {"thread": b"", "site": b""}
+        return Scanner([form._replace(default=default) for form in forms], thread_name=lambda name: name.decode())
+
+    def _form(self, word: str) -> Form:
+        """The form of rows whose operation is this word: each cell is what it must be."""
+        event, columns = _EVENTS[word.lower()], self._columns
+        assert columns is not None
+        cells = ["{word:c}"] * self._number
+        cells[columns.operation] = re.sub(r"([\\{\[\]])", r"\\\1", word)
+        cells[columns.address] = "{address:xz}"
+        if event != "free":
+            cells[columns.size] = "{size:xz}"
+        if columns.old >= 0 and event == "realloc":
+            cells[columns.old] = "{old:xz}"
+        if columns.time >= 0:
+            cells[columns.time] = f"{{float:{columns.nanoseconds}}}"
+        if columns.thread >= 0:
+            cells[columns.thread] = "{thread:c}"
+        if columns.site >= 0:
+            cells[columns.site] = "{site:c}"
+        itself = event == "realloc" and columns.old < 0
+        return Form(lib.HW_LOG_RESIZE_SELF if itself else _KINDS[event], self._delimiter.join(cells))
 
 
 def _read(source: Source) -> LogHistory:
     # What such a table calls an address may be a name, or lie in several memories: objects may overlap.
     history = LogHistory(source.folder, overlap=True)
-    columns: CallColumns | None = None
-    for line in source.lines():
-        cells = _cells(line.decode(errors="replace"))
-        if columns is None:
-            columns = CallColumns.find(cells)
-        elif cells:
-            history.skipped += not _note(history, columns, [cell.strip() for cell in cells])
+    _Table(source, history)
     return history
 
 

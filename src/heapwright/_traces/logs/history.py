@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,29 +9,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright._native import ffi, lib
+from heapwright._traces.events import KNOWN, PENDING
 from heapwright._traces.logs.blocks import LEFT_OUT, LiveBlocks, size_of
+from heapwright._traces.logs.log_rows import LATEST_NS, LogRows
 from heapwright._traces.logs.placeholders import Placeholders
-from heapwright._traces.tables import TableWriter
-from heapwright._traces.trace import Trace
-from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
+from heapwright._traces.logs.scanner import Scanner
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
 
 _WINDOW = 1 << 17
-_LATEST_NS = 1 << 62
 _MOST_PLACEHOLDERS = 1 << 16
 """Largest number of placeholders for one gap of a log; a gap that claims more is damaged."""
+_STATE = (
+    "bytes",
+    "objects",
+    "next_number",
+    "requests",
+    "requested_bytes",
+    "ended_bytes",
+    "peak_without_ending",
+    "unseen_frees",
+)
+"""What the engine keeps of a history under the same names (struct hw_log_state)."""
 _LEAST_BITS = 4
 _SLACK_BITS = 8
 """Placeholders ignore a difference below the peak divided by two to the power of this."""
 
 
-class LogHistory:
+class LogHistory(LogRows):
     """The calls of a log, one by one; O(log n) each, with n live objects.
 
     A live object takes some 150 bytes. No two may overlap: an allocation over live objects ends these, whose frees the
     log lacks.
 
     Attributes:
-        now_ns: time of the next calls in nanoseconds, from any origin; -1 if the log has none.
         caveats: limits of what the log records, in words; readers add to it.
         arena: bytes of the heap, if the log reports them; else 0.
         skipped: lines or records that should have been calls but are not valid.
@@ -42,37 +51,25 @@ class LogHistory:
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
         most: limit of live bytes from here on, if the log reports it ahead and lacks calls; else None.
-        follower: receives the calls, a window at a time and whenever `flush` is called; None for no follower.
     """
 
     most: int | None = None
-    follower: Callable[[Columns], None] | None = None
 
     def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
         """Keep long traces in parts in `folder`; None keeps all in memory.
 
         `overlap` allows objects to overlap: addresses of the log are numbers or hashes, or lie in several memories.
         """
+        super().__init__(folder, _WINDOW)
         self.now_ns = -1
         self.caveats: list[str] = []
         self.skipped = self.arena = self.failed = 0
         self.peak_bytes = self.peak_objects = 0
         self.failed_resizes: list[tuple[int, int]] = []
-        self._site_names = [""]
-        self._rows = TableWriter(folder, {"site": self._site_names})
-        self._rows_before = 0
-        self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
-        self._threads, self._sites, self._aligns, self._failed = (_Changes() for _ in range(4))
         self._live = LiveBlocks(overlap)
-        self._ended: dict[int, int] = {}  # address: size, of objects that overlapping ones ended
+        self._ended = LiveBlocks(overlap=True)  # sizes of objects that overlapping ones ended
         self._ended_bytes = self._peak_without_ending = 0
         self._bytes = self._objects = self._next_number = 0
-        self._first_ns: int | None = None
-        self._latest_ns = 0
-        self._thread: object = None
-        self._site = ""
-        self._thread_numbers: dict[object, int] = {}
-        self._site_numbers = {"": 0}
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
         self._overlapped = self._freed_later = 0
         self._losses: list[tuple[int, int]] = []  # calls, and after how many
@@ -82,35 +79,13 @@ class LogHistory:
         self._counted = False  # the log reports the live bytes
         self._owed_objects = self._owed_bytes = 0  # live by the reported counts, and not yet in the trace
         self._freed_early: dict[int, int] = {}  # address: size, of objects freed for others of unknown address
-
-    def __len__(self) -> int:
-        return self._rows_before + len(self._ops)
-
-    @property
-    def site_names(self) -> list[str]:
-        """The names that the column site indexes; the list grows while the log is read."""
-        return self._site_names
+        self._old: int | None = None
+        self._pending = np.zeros(0, PENDING)
 
     @property
     def lossy(self) -> bool:
         """Whether the log lacks calls."""
         return bool(self._losses)
-
-    def set_thread(self, thread: object) -> None:
-        """Set the thread of the next calls; `thread` is any identity of a thread."""
-        if thread != self._thread:
-            self._thread = thread
-            number = self._thread_numbers.setdefault(thread, len(self._thread_numbers))
-            self._threads.put(len(self._ops), number & 0xFFFF)
-
-    def set_site(self, site: str) -> None:
-        """Set the call site of the next calls."""
-        if site != self._site:
-            self._site = site
-            number = self._site_numbers.setdefault(site, len(self._site_numbers))
-            if number == len(self._site_names):
-                self._site_names.append(site)
-            self._sites.put(len(self._ops), number)
 
     def allocate(self, pointer: int, size: int, *, cleared: bool = False, align: int = 0) -> None:
         """Note a malloc or, if `cleared`, a calloc that returned `pointer`, 0 if it failed.
@@ -155,9 +130,9 @@ class LogHistory:
         if (block := self._live.take(pointer)) is not None:
             self._free(block)
         elif pointer:
-            if pointer in self._ended:
+            if (size_ended := self._ended.take(pointer)) is not None:
                 self._freed_later += 1
-                self._ended_bytes -= self._ended.pop(pointer)
+                self._ended_bytes -= size_ended
             elif not self._losses:
                 self._unknown_frees += 1
             if self._losses:
@@ -167,7 +142,7 @@ class LogHistory:
         """Note that all live objects are freed."""
         for block in self._live.take_all():
             self._free(block)
-        self._ended.clear()
+        self._ended.take_all()
         self._freed_early.clear()
         self._ended_bytes = self._unseen_objects = self._owed_objects = self._owed_bytes = 0
         while self._placeholders:
@@ -260,6 +235,94 @@ class LogHistory:
         else:
             self._live.put(pointer, block)
 
+    def make_calls(self, scanner: Scanner, events: NDArray[Any], which: NDArray[np.uint32] | None) -> None:
+        """Make the calls of a scanner's events, of which `which` are the places, None for all; of a log without losses.
+
+        The engine makes them up to the first that needs more than the live blocks.
+        """
+        first, count = 0, len(events) if which is None else len(which)
+        while first < count:
+            some = events[first:] if which is None else events
+            places = None if which is None else which[first:]
+            first += self._make_in_engine(scanner, some, places, count - first)
+            if first < count:
+                self._make_call(events[first if which is None else which[first]])
+                first += 1
+
+    def keep_old(self, pointer: int) -> None:
+        """Note the object that the next `resize_old` resizes."""
+        self._old = pointer
+
+    def resize_old(self, pointer: int, size: int) -> None:
+        """Note a realloc of the object of `keep_old`, if there is one."""
+        if self._old is not None:
+            old, self._old = self._old, None
+            self.resize(old, pointer, size)
+
+    def _make_in_engine(
+        self, scanner: Scanner, events: NDArray[Any], which: NDArray[np.uint32] | None, count: int
+    ) -> int:
+        """Make calls as far as the engine can; returns how many were made."""
+        known = {name: getattr(self, f"_{name}") for name in _STATE}
+        state = ffi.new("struct hw_log_state *", known | {"skipped": self.skipped, "unknown_frees": 0})
+        state.now_ns, state.first_row, state.overlap = min(self.now_ns, LATEST_NS), len(self._ops), self._live.overlap
+        state.room = max(self._window - len(self._ops), 0)
+        state.peak_bytes, state.peak_objects = self.peak_bytes, self.peak_objects
+        state.old, state.has_old = self._old or 0, self._old is not None
+        state.thread, state.site = scanner.number(self._thread), scanner.number(self._site)
+        if len(self._pending) < scanner.names:
+            more = scanner.names - len(self._pending)
+            self._pending = np.append(self._pending, np.zeros(more, PENDING))
+        state.live, state.ended, state.to = self._live.table, self._ended.table, scanner.rows.struct
+        state.pending = ffi.cast("struct hw_log_pending *", self._pending.ctypes.data)
+        some = ffi.cast("struct hw_log_event *", events.ctypes.data)
+        places = ffi.NULL if which is None else ffi.cast("uint32_t *", which.ctypes.data)
+        made = lib.hw_log_apply(state, some, places, count)
+        for name in _STATE:
+            setattr(self, f"_{name}", getattr(state, name))
+        self.now_ns, self.skipped = state.now_ns, state.skipped
+        self.peak_bytes, self.peak_objects = state.peak_bytes, state.peak_objects
+        self._unknown_frees += 0 if self._losses else state.unknown_frees
+        self._old = state.old if state.has_old else None
+        self._take_rows(scanner, state)
+        return int(made)
+
+    def _make_call(self, event: Any) -> None:
+        """Make the call of an event whose time, thread and site are set."""
+        kind, address, size = int(event["kind"]), int(event["address"]), int(event["size"])
+        if kind in (lib.HW_LOG_MALLOC, lib.HW_LOG_CALLOC):
+            self.allocate(address, size, cleared=kind == lib.HW_LOG_CALLOC, align=int(event["align"]))
+        elif kind == lib.HW_LOG_FREE:
+            self.release(address)
+        elif kind == lib.HW_LOG_FAIL:
+            self.fail(size)
+        elif kind == lib.HW_LOG_RESIZE:
+            self.resize(int(event["old"]), address, size)
+        elif kind == lib.HW_LOG_RESIZE_SELF:
+            self.resize(address, address, size)
+        elif kind == lib.HW_LOG_RESIZE_OLD:
+            self.resize_old(address, size)
+        elif kind == lib.HW_LOG_OLD:
+            self.keep_old(address)
+        elif kind == lib.HW_LOG_SKIPPED:
+            self.skipped += 1
+        elif kind != lib.HW_LOG_NOTHING:
+            self._make_part(kind, int(event["thread"]), address, size)
+
+    def _make_part(self, kind: int, thread: int, address: int, size: int) -> None:
+        """Make the begin or the end of a thread's realloc."""
+        if kind == lib.HW_LOG_BEGIN:
+            begun = self.begin_resize(address)
+            self._pending[thread] = (address, begun or 0, KNOWN if begun is not None else 1, 0)
+            return
+        old, block, state, _ = self._pending[thread].tolist()
+        self._pending[thread] = 0, 0, 0, 0
+        resized = block if state == KNOWN else None
+        if kind == lib.HW_LOG_CANCEL:
+            self.cancel_resize(old, resized)
+        else:
+            self.end_resize(old if state else 0, resized, address, size)
+
     @property
     def notes(self) -> list[str]:
         """Repairs of the log, in words: what was left out, and what was inserted."""
@@ -294,25 +357,12 @@ class LogHistory:
             f"the peak by {lower:,} B"
         )
 
-    def trace(self, name: str, metadata: dict[str, str]) -> Trace:
-        """The trace, of a history in memory; raises HeapwrightError if there was no call."""
-        self.flush()
-        columns: dict[str, Any] = self._rows.columns()
-        if "site" in columns:
-            columns["sites"] = tuple(self._site_names)
-        return Trace.from_columns(**columns, name=name, metadata=metadata)
-
-    def write(self, path: Path, metadata: dict[str, str]) -> None:
-        """Write the trace as Parquet; raises HeapwrightError if there was no call."""
-        self.flush()
-        self._rows.write(path, metadata)
-
     def _make_room(self, pointer: int, size: int) -> bool:
         """End the objects that overlap a new block of `size` bytes at `pointer`: the log lacks these frees.
 
         Returns False if `size` is too large for an object of a trace.
         """
-        self._ended_bytes -= self._ended.pop(pointer, 0)
+        self._ended_bytes -= self._ended.take(pointer) or 0
         self._freed_early.pop(pointer, None)
         fits = size <= MAX_SIZE
         self._huge += not fits
@@ -321,8 +371,9 @@ class LogHistory:
                 self._unseen_frees += 1
             else:
                 self._overlapped += 1
-                self._ended[address] = 0 if self._losses else size_of(block)  # else a placeholder replaces it
-                self._ended_bytes += self._ended[address]
+                size_ended = 0 if self._losses else size_of(block)  # else a placeholder replaces it
+                self._ended.put(address, size_ended)
+                self._ended_bytes += size_ended
             self._free(block)
             if self._losses:
                 self._note_unseen_object(size_of(block) if self._counted else min(size_of(block), self._mean_size))
@@ -464,70 +515,3 @@ class LogHistory:
         if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
             self._peak_without_ending = self._bytes + self._ended_bytes
         self._append(op, number, size)
-
-    def _append(self, op: int, number: int, size: int) -> None:
-        self._ops.append(op)
-        self._ids.append(number)
-        self._sizes.append(size)
-        self._times.append(self.now_ns if self.now_ns < _LATEST_NS else _LATEST_NS)
-        if len(self._ops) == _WINDOW:
-            self.flush()
-
-    def flush(self) -> None:
-        """Pass the calls since the last flush to the table and the follower."""
-        rows = len(self._ops)
-        columns: Columns = {
-            "ts_us": self._microseconds(),
-            "tid": self._threads.column(rows, np.uint16),
-            "op": np.array(self._ops, np.uint8),
-            "id": np.array(self._ids, np.uint32),
-            "size": np.array(self._sizes, np.uint32),
-            "align": self._aligns.column(rows, np.uint32),
-            "failed": self._failed.column(rows, np.uint8),
-        }
-        sites = self._sites.column(rows, np.uint32)
-        if len(self._site_numbers) > 1:
-            columns["site"] = sites
-        del self._ops[:], self._ids[:], self._sizes[:], self._times[:]
-        self._rows_before += rows
-        self._rows.add(columns)
-        if self.follower is not None and rows:
-            self.follower(columns)
-
-    def _microseconds(self) -> NDArray[np.int64]:
-        """Times since the first known one, -1 before it; they never decrease."""
-        times = np.array(self._times, np.int64)
-        begin = 0
-        if self._first_ns is None:
-            has_time = times >= 0
-            if not has_time.any():
-                return np.full(len(times), -1)
-            begin = int(has_time.argmax())
-            self._first_ns = self._latest_ns = int(times[begin])
-        rest = times[begin:]
-        np.maximum.accumulate(np.maximum(rest, self._latest_ns), out=rest)
-        self._latest_ns = int(rest[-1]) if len(rest) else self._latest_ns
-        rest -= self._first_ns
-        rest //= 1000
-        return times
-
-
-class _Changes:
-    """A column that seldom changes: the rows of a window at which it takes new values."""
-
-    def __init__(self) -> None:
-        self._rows, self._values = array("Q"), array("I")
-        self._before = 0
-
-    def put(self, row: int, value: int) -> None:
-        self._rows.append(row)
-        self._values.append(value)
-
-    def column(self, rows: int, dtype: type) -> NDArray[Any]:
-        """The column of the window that ends now; the next window begins with the last value."""
-        begins = np.array([0, *self._rows, rows], np.int64)
-        values: NDArray[Any] = np.array([self._before, *self._values], dtype)
-        self._before = int(values[-1])
-        del self._rows[:], self._values[:]
-        column: NDArray[Any] = np.repeat(values, begins[1:] - begins[:-1])
-        return column

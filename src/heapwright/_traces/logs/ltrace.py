@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from heapwright._native import lib
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.functions import note_call, plain_name
 from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.scanner import Form, Scanner
+from heapwright._traces.logs.scanning import ScannedLog
 from heapwright._traces.logs.source import Source
 
 _DAY_NS = 86_400 * 10**9
@@ -43,30 +46,67 @@ def _parsed(line: bytes) -> _Line | None:
     return None
 
 
-def _read(source: Source) -> LogHistory:
-    history, clock = LogHistory(source.folder, overlap=True), _Clock()
-    begun: dict[bytes, tuple[str, list[int], int | None]] = {}
-    for line in map(_parsed, source.lines()):
-        if line is None:
-            continue
-        name, thread = plain_name(line.function.decode()), line.thread
-        now = clock.at(line.time)
+_THREADS = "[\\[pid {thread:9}\\] ][{thread:9} ]"
+_TIME = "[{*}[{hour}:{minute}:]{second}.{fraction} ]"
+_FORMS = (
+    (lib.HW_LOG_MALLOC, "malloc({size:d}){+}= {address:x}{ }"),
+    (lib.HW_LOG_FREE, "free({address:xdn}){+}= <void>{ }"),
+    (lib.HW_LOG_RESIZE, "realloc({old:xdn}, {size:d}){+}= {address:x}{ }"),
+    (lib.HW_LOG_CALLOC, "calloc({count:d}, {size:d}){+}= {address:x}{ }"),
+    *((lib.HW_LOG_MALLOC, name + "({size:d}, {...}){+}= {address:x}{ }") for name in ("_Znwm", "_Znam")),
+    *(
+        (lib.HW_LOG_FREE, name + "({address:xd}, {...}){+}= <void>{ }")
+        for name in ("_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm")
+    ),
+)
+_NAMES = (b"alloc", b"free", b"memalign", b"_Z", b"operator", b"builtin")
+"""What the names of functions that allocate hold."""
+
+
+class _Reader:
+    """Reads the lines one by one."""
+
+    def __init__(self, history: LogHistory) -> None:
+        self.history, self.clock = history, _Clock()
+        self._begun: dict[bytes, tuple[str, list[int], int | None]] = {}
+
+    def read(self, line: bytes) -> None:
+        parsed = _parsed(line)
+        if parsed is None:
+            return
+        history, begun = self.history, self._begun
+        name, thread = plain_name(parsed.function.decode()), parsed.thread
+        now = self.clock.at(parsed.time)
         if name is None:
-            continue
+            return
         history.set_thread(thread)
         history.now_ns = now
-        if line.arguments is None:
+        if parsed.arguments is None:
             if thread in begun:
-                _end(history, begun.pop(thread), _number(line.result or b"0"))
-        elif line.unfinished and name != "free":
-            numbers = _numbers(line.arguments)
+                _end(history, begun.pop(thread), _number(parsed.result or b"0"))
+        elif parsed.unfinished and name != "free":
+            numbers = _numbers(parsed.arguments)
             resized = history.begin_resize(numbers[0]) if name.startswith("realloc") and numbers else None
             begun[thread] = (name, numbers, resized)
-        elif line.result is not None or name == "free":
-            history.skipped += not note_call(history, name, _numbers(line.arguments), _number(line.result or b"0"))
-    if clock.missing:
-        history.now_ns = -1
-    return history
+        elif parsed.result is not None or name == "free":
+            numbers = _numbers(parsed.arguments)
+            history.skipped += not note_call(history, name, numbers, _number(parsed.result or b"0"))
+
+    def scanner(self) -> Scanner | None:
+        """A scanner of the other lines; None if their times are relative, which sum up all lines."""
+        if self.clock.relative:
+            return None
+        before = _THREADS + ("" if self.clock.missing else _TIME) + "[{lib}>]"
+        forms = [Form(kind, before + text, {"thread": b"", "now_ns": -1}) for kind, text in _FORMS]
+        return Scanner(forms, needles=_NAMES)
+
+
+def _read(source: Source) -> LogHistory:
+    reader = _Reader(LogHistory(source.folder, overlap=True))
+    ScannedLog(source, reader.read, reader.history).read(reader.scanner)
+    if reader.clock.missing:
+        reader.history.now_ns = -1
+    return reader.history
 
 
 def _end(history: LogHistory, call: tuple[str, list[int], int | None], result: int) -> None:

@@ -12,9 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from heapwright._native import lib
 from heapwright._support.errors import HeapwrightError, ParameterError
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.scanner import Form, Scanner
+from heapwright._traces.logs.scanning import ScannedLog
 from heapwright._traces.logs.source import Source
 
 EVENTS = ("alloc", "calloc", "realloc", "free", "fail")
@@ -51,12 +54,14 @@ class LinePattern:
         text: as the user wrote it.
         fields: in the order of the groups of `line`.
         line: finds it.
+        form: of its usual lines; None if there is none.
     """
 
     event: str
     text: str
     fields: tuple[str, ...]
     line: re.Pattern[bytes]
+    form: Form | None
 
     @classmethod
     def parse(cls, text: str) -> LinePattern:
@@ -86,7 +91,52 @@ class LinePattern:
                 line += re.escape(part.encode())
         if lacking := [field for field in _NEEDED[event] if field not in fields]:
             raise ParameterError(f"pattern {text!r}: {event} needs {{{lacking[0]}}}", parameter="pattern")
-        return cls(event, text, tuple(fields), re.compile(line))
+        return cls(event, text, tuple(fields), re.compile(line), _form(event, words))
+
+
+_FORM_FIELDS = {
+    "size": "{size:xz}",
+    "address": "{address:XHn}",
+    "old": "{old:XHn}",
+    "align": "{align:xz}",
+    "thread": "{thread}",
+    "site": "{site}",
+    **{unit: f"{{float12:{nanoseconds}}}" for unit, nanoseconds in _NANOSECONDS.items()},
+}
+_KIND_OF_EVENT = {
+    "alloc": lib.HW_LOG_MALLOC,
+    "calloc": lib.HW_LOG_CALLOC,
+    "realloc": lib.HW_LOG_RESIZE,
+    "free": lib.HW_LOG_FREE,
+    "fail": lib.HW_LOG_FAIL,
+}
+
+
+def _form(event: str, words: str) -> Form | None:
+    """The form of a pattern that begins with text, whose fields end where a blank or other text begins."""
+    parts = [part for part in re.split(r"(\{\w*\}|\.\.\.\s*|\s+)", words.strip()) if part]
+    result = "{...}"
+    if not parts or parts[0].startswith("...") or parts[-1].startswith("..."):
+        return None
+    for place, part in enumerate(parts):
+        before, after = parts[place - 1] if place else "...", parts[place + 1] if place + 1 < len(parts) else " "
+        if part.startswith("{") and (before.startswith("...") or not _ends(part, after)):
+            return None
+        result += _form_of_part(part)
+    return Form(_KIND_OF_EVENT[event], result + "{any}", searched=True)
+
+
+def _ends(field: str, after: str) -> bool:
+    """Whether it is clear where a field ends before what follows it: a name goes up to a blank."""
+    return field not in ("{thread}", "{site}") or after.isspace() or after.startswith("...")
+
+
+def _form_of_part(part: str) -> str:
+    if part.startswith("..."):
+        return "{...}" if part == "..." else "{... }"
+    if part.isspace():
+        return "{_}"
+    return _FORM_FIELDS[part[1:-1]] if part.startswith("{") else re.sub(r"([\\{\[\]])", r"\\\1", part)
 
 
 def format_of_patterns(texts: Sequence[str]) -> Format:
@@ -102,12 +152,19 @@ def format_of_patterns(texts: Sequence[str]) -> Format:
     def read(source: Source) -> LogHistory:
         history = source.history()
         unused = Counter(pattern.text for pattern in patterns)
-        for line in source.lines():
+
+        def read_line(line: bytes) -> None:
             for pattern in patterns:
                 if match := pattern.line.search(line):
                     del unused[pattern.text]
                     _note(history, pattern, match)
-                    break
+                    return
+
+        log = ScannedLog(source, read_line, history)
+        forms = [pattern.form for pattern in patterns]
+        log.read(lambda: Scanner([form for form in forms if form]) if all(forms) else None)
+        for number in log.forms:
+            del unused[patterns[number].text]
         if unused:
             history.caveats.append(f"no line matches {', '.join(map(repr, unused))}")
         return history

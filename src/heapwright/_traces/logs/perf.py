@@ -8,13 +8,20 @@ kernel/trace/trace_probe.c makes of a probe the rest.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import ffi, lib
+from heapwright._traces.events import EVENT, ROOM
 from heapwright._traces.logs.formats import Format
-from heapwright._traces.logs.functions import note_call
 from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.processes import Processes
+from heapwright._traces.logs.scanner import Form, Scanner, event_of
+from heapwright._traces.logs.scanning import ScannedLog
 from heapwright._traces.logs.source import Source
+from heapwright._traces.validation import MAX_SIZE
 
 _EVENT = re.compile(
     rb"(?<!\d)(?:(\d{1,10})/)?(\d{1,10}) {1,16}(?:\[\d{1,5}\] {1,4})?(\d{1,10})\.(\d{6,9}): {1,40}(?:\w{1,64}:)?"
@@ -23,98 +30,116 @@ _EVENT = re.compile(
 )
 _VALUE = re.compile(rb"=(?:0x([0-9a-f]+)|(\d+))")
 _LOST = re.compile(rb"PERF_RECORD_LOST lost (\d{1,18})")
-_MOST_NESTED = 2
-"""Calls that glibc's functions make of one another at most; where more follow, a return was lost."""
+
+_FUNCTIONS = {
+    b"malloc": lib.HW_LOG_MALLOC_OF,
+    b"calloc": lib.HW_LOG_CALLOC_OF,
+    b"realloc": lib.HW_LOG_REALLOC,
+    b"memalign": lib.HW_LOG_MEMALIGN,
+    b"aligned_alloc": lib.HW_LOG_MEMALIGN,
+    b"free": lib.HW_LOG_FREES,
+}
+_ARGUMENTS = {
+    lib.HW_LOG_MALLOC_OF: ("size",),
+    lib.HW_LOG_CALLOC_OF: ("count", "size"),
+    lib.HW_LOG_REALLOC: ("address", "size"),
+    lib.HW_LOG_MEMALIGN: ("align", "size"),
+    lib.HW_LOG_FREES: ("address",),
+}
+_HEAD = "{ }{process:9}/{thread:9}{+16}[\\[{cpu}\\]{+4}]{second}.{fraction6}:{+40}[{word:w}:]"
+_FORMS = [
+    *(
+        Form(
+            lib.HW_LOG_CALL,
+            f"{_HEAD}{name.decode()}: ({{number:xh}})"
+            + "".join(f" {{word:w}}={{{argument}:xz}}" for argument in _ARGUMENTS[function])
+            + "{ }",
+            old=function,
+        )
+        for name, function in _FUNCTIONS.items()
+    ),
+    *(
+        Form(
+            lib.HW_LOG_RETURN,
+            f"{_HEAD}{name.decode()}__return: ({{number:xh}} <- {{number:xh}}) {{word:w}}={{address:xz}}{{ }}",
+            old=function,
+        )
+        for name, function in _FUNCTIONS.items()
+        if name != b"free"
+    ),
+]
+_CALL = np.dtype(
+    [("size", "u8"), ("function", "u4"), ("align", "u4"), ("nested", "u4", 2), ("depth", "u4"), ("seen", "u4")]
+)
+_LARGEST = (1 << 63) - 1
 
 
-class _Call(NamedTuple):
-    """A call of which the return is awaited."""
+class _Probes(ScannedLog):
+    """The begins and returns of functions, which become calls."""
 
-    name: str
-    numbers: list[int]
-    taken: int | None
+    def __init__(self, source: Source) -> None:
+        self.processes = Processes(source)
+        super().__init__(source, self._read_one_line, self.processes.history)
+        self.first = self.lost = 0
+        self._scanner = Scanner(_FORMS, needles=(b"alloc", b"memalign", b"free", b"LOST"))
+        self._threads: dict[int, int] = {}
+        self._calls = np.zeros(0, _CALL)
+        self._made = np.empty(3 * ROOM, EVENT)
+        self.read(lambda: self._scanner)
 
+    def make_calls(self, scanner: Scanner, events: NDArray[Any]) -> None:
+        of_event = self._threads_of(events)
+        made = lib.hw_log_calls(
+            ffi.cast("struct hw_log_call *", self._calls.ctypes.data),
+            ffi.cast("uint32_t *", of_event.ctypes.data),
+            ffi.cast("struct hw_log_event *", events.ctypes.data),
+            len(events),
+            ffi.cast("struct hw_log_event *", self._made.ctypes.data),
+        )
+        for begin in range(0, made, ROOM):
+            super().make_calls(scanner, self._made[begin : min(made, begin + ROOM)])
 
-class _Thread:
-    """What a thread is in the midst of: one call, in which glibc may make others."""
+    def _threads_of(self, events: NDArray[Any]) -> NDArray[np.uint32]:
+        """The places of the events' threads in `_calls`."""
+        pairs = events["process"].astype(np.uint64) << np.uint64(32) | events["thread"]
+        begins = np.flatnonzero(pairs[1:] != pairs[:-1]) + 1
+        of_run = [self._threads.setdefault(pair, len(self._threads)) for pair in pairs[np.append(0, begins)].tolist()]
+        if len(self._threads) > len(self._calls):
+            self._calls = np.append(self._calls, np.zeros(len(self._threads), _CALL))
+        return np.repeat(np.array(of_run, np.uint32), np.diff(np.concatenate([[0], begins, [len(pairs)]])))
 
-    def __init__(self, history: LogHistory) -> None:
-        self.history = history
-        self._call: _Call | None = None
-        self._nested: list[str] = []
-        self._seen = 0
-
-    def begin(self, name: str, numbers: list[int]) -> None:
-        """Note that a function is called."""
-        if self._call == (name, numbers, None) and name == "memalign":
-            return  # two names of one function, on which both probes are
-        if self._call is not None and name != self._call.name and self._seen < _MOST_NESTED:
-            self._seen += 1
-            if name != "free":
-                self._nested.append(name)
-            return
-        self._lose()
-        if name == "free":
-            note_call(self.history, name, numbers, 0)
-            return
-        taken = self.history.begin_resize(numbers[0]) if name == "realloc" else None
-        self._call = _Call(name, numbers, taken)
-
-    def end(self, name: str, result: int) -> None:
-        """Note that a function returns."""
-        if self._nested and self._nested[-1] == name:
-            self._nested.pop()
-        elif self._call is None or self._call.name != name:
-            self.history.skipped += name != "memalign"
-        else:
-            call, self._call = self._call, None
-            self._nested, self._seen = [], 0
-            if name == "realloc":
-                self.history.end_resize(call.numbers[0], call.taken, result, call.numbers[1])
-            else:
-                note_call(self.history, name, call.numbers, result)
-
-    def _lose(self) -> None:
-        """Forget a call whose return was lost."""
-        if self._call is None:
-            return
-        if self._call.name == "realloc":
-            self.history.cancel_resize(self._call.numbers[0], self._call.taken)
-        self.history.skipped += 1
-        self._call, self._nested, self._seen = None, [], 0
-
-
-_ARGUMENTS = {"malloc": 1, "free": 1, "calloc": 2, "realloc": 2, "memalign": 2}
-
-
-def _read(source: Source) -> LogHistory:
-    processes = Processes(source)
-    threads: dict[tuple[bytes, bytes], _Thread] = {}
-    lost = 0
-    for line in source.lines():
+    def _read_one_line(self, line: bytes) -> None:
         result = _EVENT.search(line)
         if result is None:
             if loss := _LOST.search(line):
-                lost += int(loss[1])
-            continue
-        process, number, seconds, part, function, returned, rest = result.groups()
-        key = process or b"", number
-        thread = threads.get(key)
-        if thread is None:
-            thread = threads[key] = _Thread(processes.history(key[0]))
-        history, name = thread.history, "memalign" if function == b"aligned_alloc" else function.decode()
-        history.set_thread(number)
-        history.now_ns = int(seconds) * 10**9 + int((part + b"000")[:9])
+                self.lost += int(loss[1])
+            return
+        process, number, seconds, part, name, returned, rest = result.groups()
+        function = _FUNCTIONS[name]
         numbers = [int(hexadecimal, 16) if hexadecimal else int(value) for hexadecimal, value in _VALUE.findall(rest)]
-        if len(numbers) < (1 if returned else _ARGUMENTS[name]):
-            history.skipped += 1
-        elif returned:
-            thread.end(name, numbers[0])
-        else:
-            thread.begin(name, numbers)
-    history = processes.largest()
-    if lost:
-        history.caveats.append(f"{lost} events were lost while they were recorded; give perf record more room (-m)")
+        arguments = ("address",) if returned else _ARGUMENTS[function]
+        fields = {key: min(value, _LARGEST) for key, value in zip(arguments, numbers, strict=False)}
+        size = min(fields.pop("count", 1) * fields.get("size", 0), _LARGEST)
+        kind = lib.HW_LOG_RETURN if returned else lib.HW_LOG_CALL
+        event = event_of(
+            kind if len(numbers) >= len(arguments) else lib.HW_LOG_SKIPPED,
+            **{key: value if value <= MAX_SIZE or key != "align" else 0 for key, value in fields.items()}
+            | {"size": size},
+            old=function,
+            now_ns=min(int(seconds) * 10**9 + int((part + b"000")[:9]), _LARGEST),
+            process=self._scanner.number(process or b""),
+            thread=self._scanner.number(number),
+        )
+        self.make_calls(self._scanner, event)
+
+
+def _read(source: Source) -> LogHistory:
+    probes = _Probes(source)
+    history = probes.processes.largest()
+    if probes.lost:
+        history.caveats.append(
+            f"{probes.lost} events were lost while they were recorded; give perf record more room (-m)"
+        )
     return history
 
 

@@ -13,7 +13,7 @@ from heapwright._support.remote import read_from
 from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.losses import Losses
 
-_LONGEST_LINE = 1 << 12
+LONGEST_LINE = 1 << 12
 """Bytes; a longer line is not a call, and patterns take time that grows with the square of it."""
 
 _PIECE = 1 << 18
@@ -51,14 +51,22 @@ class Source:
 
     def lines(self) -> Iterator[bytes]:
         """Each line without its end; a last one that has no end is left out, for it may stop within a number."""
-        rest = b""
-        for piece in self._pieces():
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
-                if len(line) <= _LONGEST_LINE:
+        for text in self.texts():
+            for line in text.split(b"\n")[:-1]:
+                if len(line) <= LONGEST_LINE:
                     self.losses.look(line)
                     yield line.rstrip(b"\r")
-            if len(rest) > _LONGEST_LINE:
+
+    def texts(self) -> Iterator[bytes]:
+        """Whole lines with their ends, as `lines` gives them one by one; in them may be some that are too long."""
+        rest = b""
+        for piece in self._pieces():
+            text = rest + piece
+            end = text.rfind(b"\n") + 1
+            if end:
+                yield text[:end]
+            rest = text[end:]
+            if len(rest) > LONGEST_LINE:
                 rest = b""
         if rest:
             self.cut = self.cut or "its last line has no end"
