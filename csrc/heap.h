@@ -9,7 +9,7 @@
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
 
-#include "quick_lists.h"
+#include "refill.h"
 #include "seal.h"
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)

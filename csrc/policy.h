@@ -130,7 +130,7 @@ struct hw_quick {
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
     uint32_t first;                 /* derived: number of the first list, where that of blocks of one unit is 0 */
     uint32_t left_at;               /* derived: address of the bytes to ask for past the lists until the next turn */
-    uint32_t refills_at;            /* derived: address of what each list's next miss cuts beside a block */
+    uint32_t refills_at;            /* derived: address of how many more blocks than one each list's next miss cuts */
 };
 
 /* Blocks of any size with headers. */

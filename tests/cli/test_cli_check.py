@@ -112,7 +112,8 @@ def test_the_action_runs_the_check_and_fails_with_it(run: Run, tmp_path: Path) -
     assert set(step["env"]) == {"TRACES", "HEAP", "OPTIONS"}
     assert all(text == f"${{{{ inputs.{key.lower()} }}}}" for key, text in step["env"].items())
     for budget, code in (("1M", 0), ("9K", 3)):
-        given = {"TRACES": "app.parquet", "HEAP": "exact-bins@8", "OPTIONS": f"--baseline old.parquet --budget {budget}"}
+        given = {"TRACES": "app.parquet", "HEAP": "exact-bins@8"}
+        given["OPTIONS"] = f"--baseline old.parquet --budget {budget}"
         done = in_shell(step["run"], tmp_path, {**given, "GITHUB_STEP_SUMMARY": "summary.md"})
         assert done.returncode == code, done.stderr
         assert done.stdout in (tmp_path / "summary.md").read_text()

@@ -437,7 +437,7 @@ class Quick(BasePool):
         """Accesses to cut as many blocks as a miss may, where a malloc of the pool below takes `malloc`."""
         if not self.refill:
             return 0
-        each = 2 * width(values["links"]["field"]) + 8  # the mark beside the link, the word, and the tag
+        each = 2 * width(values["links"]["field"]) + 8  # also the mark, the word and the tag
         return 2 * malloc + 8 + self.refill * each
 
     def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
