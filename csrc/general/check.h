@@ -95,11 +95,14 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
     if (g->top == HW_TOP_BELOW) {
         return payload_within(g, load4(h, g->limit_at) - load4(h, g->facing_at));
     }
-    uint32_t from = load4(h, g->top_at);
+    const uint32_t top = load4(h, g->top_at);
+    uint32_t from = top;
     if (g->top == HW_TOP_EXTEND && g->coalesce != HW_LAZY && g->fit != HW_EXACT) {
-        /* an exact fit leaves out a last block that is larger */
+        /* an exact fit leaves out a last block that is larger; a rounded size may be below that block's */
         const uint32_t last = last_free(g, h, looks);
-        from = last ? last : from;
+        if (last && payload_within(g, load4(h, g->limit_at) - last) + g->overhead >= top - last) {
+            from = last;
+        }
     }
     const uint32_t bytes = load4(h, g->limit_at) - from;
     return bytes < g->grow_least ? 0 : payload_within(g, bytes);

@@ -171,7 +171,6 @@ def _quick(rng: random.Random) -> dict[str, Any]:
         quick["sizes"] = rng.sample(SIZES, rng.randint(1, 4))
     _maybe(rng, 0.5, quick, "limit_blocks", rng.randint(1, 5))
     _maybe(rng, 0.3, quick, "flush_from", rng.choice([1, 100, 500]))
-    rng.choice([0, 1, 2, 3]), rng.random()  # of a key that is gone: other keys are drawn as before
     return quick
 
 
