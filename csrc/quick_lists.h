@@ -207,7 +207,7 @@ static inline size_t rounded_request(const struct hw_policy *p, const uint32_t f
     return size;
 }
 
-/* The largest request up to `most` bytes that rounded_request() makes no larger than that. */
+/* The largest request up to `most` bytes that lists round up to no more than that. */
 static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t owner, uint32_t most)
 {
     for (uint32_t i = 0; i < owner; i++) {

@@ -77,7 +77,12 @@ NEEDED = (
         45,
     ),
     Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 82),
-    Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "_diagnose", "_heaps", "_platforms", "_traces"}, 97),
+    Needed(
+        ("fit", FEW, "--heap", "tlsf"),
+        TABLES | {"numpy.ma"},
+        {*ALL_READ, "_diagnose", "_heaps", "_platforms", "_traces"},
+        97,
+    ),
     Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "_heaps", "_traces", "_traffic"}, 115),
     Needed(("study", "info", STUDY), TABLES | {"pydantic"}, {*ALL_READ, "_studies", "_traces"} - {"_api"}, 88),
     Needed(("pareto", STUDY), TABLES | {"pydantic"}, {*ALL_READ, "_platforms", "_studies", "_traces"}, 96),

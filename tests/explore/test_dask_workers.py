@@ -157,8 +157,7 @@ def cluster(started: Cluster) -> Cluster:
 
 
 def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Path) -> None:
-    (tmp_path / "alone.toml").write_text(f"include_zoo = false\n{SPACE}")
-    few = {"space": tmp_path / "alone.toml", "limit": 3, "jobs": 2, "stress_test": True}
+    few = {"limit": 3, "jobs": 2, "stress_test": True}
     result = explored(tmp_path / "study.duckdb", dask="local", **few)
     assert rows(result.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
 

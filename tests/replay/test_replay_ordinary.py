@@ -69,6 +69,7 @@ def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> N
     grid = list(technique_grid([TRACES[0]], 8).values())
     drawn[TRACES[0]] += random.Random(3).sample([item for item in grid if shape(item) == ("deferred", False)], 2)
     drawn[TRACES[0]] += random.Random(4).sample([item for item in grid if shape(item) == ("deferred", True)], 2)
+    drawn[TRACES[0]] += random.Random(5).sample([item for item in grid if shape(item) == ("never", False)], 2)
     tried = {shape(recipe) for some in drawn.values() for recipe in some}
     assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
     for trace, some in drawn.items():
