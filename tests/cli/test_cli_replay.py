@@ -87,7 +87,7 @@ def test_replay_is_deterministic_and_measures_on_request(run: Run) -> None:
     (fitted,) = output(run("fit", "a.parquet", "--heap", "tlsf", "--json"))
     assert fitted["smallest_arena_bytes"] <= fitted["safe_arena_bytes"]
     assert (fitted["safe_tried"], fitted["safe_proved"], fitted["reach_bytes"]) == (0, True, 1 << 30), (
-        "one pass tells from where on all arenas place alike"
+        "one replay proves all larger arenas"
     )
 
 
