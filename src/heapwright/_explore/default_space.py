@@ -377,8 +377,8 @@ BINS: dict[str, Any] = {**EXACT_BEST, "linear_up_to": 2048, "bins_per_octave": 4
 
 
 REFILL = 8
-"""Blocks cut at a time where lists are refilled. Over ten programs a pair takes 159 instructions of x86-64 with 0, 124
-with 4, 117 with 8, 115 with 16 and 114 with 32; a malloc's worst case grows with each block."""
+"""Blocks cut at a time where lists are refilled. Over ten programs a pair takes 159 instructions of x86-64 without, 117
+with 8 and 112 with 16; a malloc's worst case grows with each block."""
 
 
 def _generals() -> list[tuple[General, Literal["all", "apart"]]]:
