@@ -3,7 +3,7 @@
     .venv/bin/python bench/imports.py [CALLS [FORMAT ...]]    # default: 300,000 calls, all formats
 
 The calls are made up: objects of a program in four threads, a tenth of them resized, at addresses that a first fit by
-size would give. One import of a log of 100 lines is measured, too: its time, which is that of the start, is taken off.
+size would give. The time of an import of 100 calls, nearly all of it start-up, is subtracted.
 """
 
 from __future__ import annotations
@@ -342,7 +342,7 @@ def write(name: str, count: int, log: Path) -> None:
 
 
 def written(name: str, count: int, folder: Path) -> tuple[Path, int]:
-    """A log and its lines, from a process of its own: memory of this one would count as that of the next."""
+    """A log and its number of lines, by another process: else its memory would count as the import's."""
     log = folder / f"{name.replace(' ', '_')}-{count}.log"
     process = multiprocessing.get_context("spawn").Process(target=write, args=(name, count, log))
     process.start()

@@ -95,8 +95,8 @@ static inline uint32_t heap_refill(const struct hw_policy *p, const uint32_t fro
     return 0;
 }
 
-/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles. The address
- * of the payload, or 0. */
+/* Serves a request from the lists of a quick pool behind another pool: a cached block, an idle one, or one of several
+ * that are cut. The address of the payload, or 0. */
 static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
                                          size_t size)
 {

@@ -246,7 +246,7 @@ static int take_fraction(struct line *const line, const struct hw_log_part *cons
     return add_time(line, number, 1);
 }
 
-/* The quotient of two numbers that are exact is rounded as that of Python's float(), which reads the same digits. */
+/* The quotient of two exact numbers is rounded as Python's float() rounds, which reads the same digits. */
 static int take_float(struct line *const line, const struct hw_log_part *const part)
 {
     const unsigned char *const digit = line->scanner->digit;

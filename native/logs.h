@@ -1,8 +1,8 @@
-/* logs.h: the lines of logs of heap calls, and the calls that they report. Host only; read by cffi as it stands.
+/* logs.h: the lines of logs of heap calls, and the calls that they report. Host only; cffi reads this file.
  *
  * Python describes the usual lines of a format by forms. A scanner turns each line that fits one into an event, and
  * leaves all others to Python. Events become the rows of a trace, up to the first that needs more than a look at the
- * live blocks, which is left to Python, too. */
+ * live blocks, which Python does. */
 #ifndef HW_LOGS_H
 #define HW_LOGS_H
 

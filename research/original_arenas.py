@@ -1,9 +1,9 @@
-"""The smallest arenas of the zoo's rows against those of their originals, on many traces.
+"""The smallest arenas of the zoo's heaps compared with their originals', on many traces.
 
     PYTHONPATH=tests/heaps:tests/helpers:bench python research/original_arenas.py TRACE... > table.md
 
 Takes the first 10,000 calls of each trace, and the rows of tests/heaps/test_originals.py whose originals a package or
-$HEAPWRIGHT_TREES has. What lies outside the original's arena, in front of the row's blocks, is taken off the row's.
+$HEAPWRIGHT_TREES has. What lies outside the original's arena, in front of the row's blocks, is subtracted.
 Prints a table: the row, the traces that both serve in arenas that the row is for, and the least, mean and largest
 difference in per cent.
 """

@@ -202,7 +202,7 @@ def test_objects_of_aligned_calls_lie_where_the_original_puts_them(name: str) ->
 def test_objects_of_real_traces_with_aligned_calls_lie_where_the_original_puts_them(
     name: str, shared_data: Path
 ) -> None:
-    """With those of the test above 16 traces for tlsf and nuttx-mm, 10 for espressif-tlsf, fewer where arenas do."""
+    """With the traces of the test above, 16 for tlsf and nuttx-mm, 10 for espressif-tlsf, fewer for smaller arenas."""
     traces = [aligning(Trace.read(shared_data / f"{stem}.parquet")) for stem in REAL]
     assert compare(name, traces) >= {"lvgl-tlsf": 2, "espressif-tlsf-large": 5}.get(name, 6)
 

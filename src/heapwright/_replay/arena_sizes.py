@@ -100,7 +100,7 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
 def fit_steps(trace: Trace) -> int:
     """Steps of the search for the smallest arena if placement depends on the arena's size; 0 for a bisection.
 
-    On a long trace each step would cost a second: there the search takes it that larger arenas serve, too.
+    On a long trace each step would cost a second: there the search assumes that larger arenas serve.
     """
     if len(trace) > BISECTED_CALLS:
         return 0

@@ -1,7 +1,7 @@
 """Pieces of a long trace: a shorter trace with the same long-lived objects, for what need not see all calls.
 
 The calls of some stretches stay, and every object that lives in one of them stays with all its calls, so the bytes
-live there are those of the whole trace. Only objects allocated and freed between two stretches are left out.
+live there are the same as in the whole trace. Only objects allocated and freed between two stretches are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PIECES = WeakKeyDictionary[Trace, Trace]()
 
 
 def pieces(trace: Trace, calls: int | None = None, *, before: int | None = None) -> Trace:
-    """The pieces of a trace with about ``calls`` calls, default `CALLS`, and those of objects that outlive a stretch.
+    """The pieces of a trace: about ``calls`` calls, default `CALLS`, and all calls of objects that outlive a stretch.
 
     ``before``: the call from which on all calls are left; None for the end. The name is the trace's; the metadata has
     ``pieces_of``, its number of calls. Returns the trace itself if its pieces would save little. O(calls).

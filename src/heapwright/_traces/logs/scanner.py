@@ -146,7 +146,7 @@ class _Compiler:
         self.literals += text
 
     def _is_last(self, part: dict[str, int]) -> bool:
-        """Whether the text of a part is the latest; that of an optional one must not grow."""
+        """Whether the text of a part is the latest; the text of an optional part must not grow."""
         begins = [at for at, item in enumerate(self.parts) if item["code"] == lib.HW_LOG_OPTIONAL]
         closed = any(at + self.parts[at].get("count", 0) == len(self.parts) - 1 for at in begins)
         return not closed and part["literal"] + part["length"] == len(self.literals)

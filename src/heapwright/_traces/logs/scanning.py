@@ -34,7 +34,7 @@ class ScannedLog:
         read_line: Callable[[bytes], None],
         history: LogHistory | Callable[[bytes], LogHistory],
     ) -> None:
-        """`read_line` reads a line that fits no form; `history` is that of all calls, or of a process."""
+        """`read_line` reads a line that fits no form; `history`: of all calls, or a function of the process."""
         self._source, self._read_line = source, read_line
         self._history = history
         self.first = _FIRST
