@@ -36,7 +36,7 @@ static inline uint32_t block_state(const struct hw_policy *p, const uint32_t own
         if (HW_IS_LISTED_FREE(pool, h, at)) {
             return HW_BLOCK_FREE;
         }
-        if (pool->cached && is_cached(p, owner, h, at, block_capacity(pool, h, block))) {
+        if (pool->cached && is_cached(p, owner, h, at, block_capacity(pool, h, block), UINT32_MAX)) {
             return HW_BLOCK_CACHED;
         }
         if (p->checks == HW_CHECKS_FULL && is_waiting(p, h, at, block_capacity(pool, h, block))) {
@@ -128,8 +128,25 @@ static inline void count_blocks(const struct hw_policy *p, const struct hw_pool 
     }
 }
 
+/* Most blocks of a list that the statistics look at for each block that looks used. */
+enum { HW_CACHED_LOOKS = 64 };
+
+/* Whether a flush would leave a block in use, or it lies so deep in a list that no look finds it there. */
+static inline int outlasts_flush(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
+                                 const struct hw_block *block)
+{
+    const struct hw_pool *pool = &p->pools[owner];
+    if (block->state != HW_BLOCK_USED) {
+        return 0;
+    }
+    const uint32_t at = block->offset + block->header;
+    const uint32_t capacity = block_capacity(pool, h, block);
+    return !(pool->cached && is_cached(p, owner, h, at, capacity, HW_CACHED_LOOKS)) &&
+           !(p->checks == HW_CHECKS_FULL && is_waiting(p, h, at, capacity));
+}
+
 /* The largest request that one pool serves once its cached blocks are freed, as a request does that would otherwise
- * fail, with the free blocks around them; or less. */
+ * fail, with the free blocks around them; or less, where a list is longer than what is looked at. O(blocks). */
 static inline uint32_t largest_flushed(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h)
 {
     const struct hw_pool *pool = &p->pools[owner];
@@ -137,7 +154,7 @@ static inline uint32_t largest_flushed(const struct hw_policy *p, const uint32_t
     uint32_t before = 0;
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
-        if (block_state(p, owner, h, &block) == HW_BLOCK_USED) {
+        if (outlasts_flush(p, owner, h, &block)) {
             before = 0;
         } else {
             largest = larger(largest, pool_within(pool, h, &block, before));

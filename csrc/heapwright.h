@@ -196,10 +196,11 @@ HW_API int hw_owns(const struct hw_policy *policy, struct hw_heap *heap, const v
 
 /* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come in address order. With several pools,
  * they come pool by pool. The heap must not change in between. O(1) per block. A block that looks used is searched for
- * in its quick list. A block that looks used is searched for in its class's list of free blocks. */
+ * in its quick list. After hw_flush() these lists are empty. A block that looks used is searched for in its class's
+ * list of free blocks. */
 HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, struct hw_block *block);
 
-/* Counts what the heap holds. O(blocks), see hw_next_block(). */
+/* Counts what the heap holds. O(blocks). Of each quick list, largest_free counts the first 64 blocks. */
 HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* The largest request that hw_malloc() would serve now, or less: a lower bound, never too large. Looks at no more than

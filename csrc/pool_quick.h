@@ -246,18 +246,22 @@ HW_HOT int quick_is_marked(const struct hw_quick *q, struct hw_heap *h, uint32_t
     return !q->marks || load_field(&q->links.field, h, at + q->links.field.bytes) == quick_mark(q, h, at);
 }
 
-/* Whether the list at `head` holds the block, or links that lead to where no block can be, from `low` up to `end`.
- * O(blocks of the list), and no more than there could be in the arena. */
+/* Whether the list at `head` holds the block among its first `most` blocks, or links there that lead to where no block
+ * can be, from `low` up to `end`. O(blocks of the list), and no more than there could be in the arena. */
 static inline int quick_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t head, uint32_t at, uint32_t low,
-                              uint32_t end)
+                              uint32_t end, uint32_t most)
 {
-    uint32_t most = end / q->block_least;
+    const uint32_t possible = end / q->block_least;
+    uint32_t looks = smaller(most, possible);
     uint32_t node = load_link(&q->links, h, head);
     while (node && node != at) {
-        if (most == 0 || !quick_may_list(q, node, low, end)) {
+        if (!quick_may_list(q, node, low, end)) {
             return 1;
         }
-        most--;
+        if (looks == 0) {
+            return most >= possible;
+        }
+        looks--;
         node = load_link(&q->links, h, node);
     }
     return node != 0;

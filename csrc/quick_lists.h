@@ -398,9 +398,10 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 /* ---- what is cached ---------------------------------------------------------------------------------------------- */
 
-/* Whether a quick list above the block's pool holds it. O(blocks of that list). */
+/* Whether a quick list above the block's pool holds it among its first `most` blocks. O(blocks of that list, or
+ * `most`). */
 static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                            uint32_t capacity)
+                            uint32_t capacity, uint32_t most)
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
@@ -409,11 +410,11 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
             const uint32_t list = quick_list(q, capacity + q->block_header);
             if (list < q->count && quick_is_marked(q, h, at) &&
                 ((q->marks && q->links.keyed && q->links.field.bytes == 4u) ||
-                 quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h)))) {
+                 quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h), most))) {
                 return 1;
             }
             if (q->flush == HW_FLUSH_IDLE && list < q->count && quick_is_marked(q, h, at) &&
-                quick_lists(q, h, quick_head(q, quick_older(q, list)), at, p->control, arena_end(p, h))) {
+                quick_lists(q, h, quick_head(q, quick_older(q, list)), at, p->control, arena_end(p, h), most)) {
                 return 1;
             }
         }
@@ -427,7 +428,7 @@ HW_HOT int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool_owns(pool, h, at)) {
-            return pool->cached && is_cached(p, i, h, at, pool_capacity(pool, h, at));
+            return pool->cached && is_cached(p, i, h, at, pool_capacity(pool, h, at), UINT32_MAX);
         }
     }
     return 0;

@@ -28,6 +28,13 @@ def test_every_function_goes_through_and_keeps_its_promises(library: Path) -> No
     assert (done.returncode, done.stdout) == (0, "net_preload: ok\n")
 
 
+def test_long_quick_lists_keep_the_promises_too(tmp_path: Path) -> None:
+    preload.build("fast", tmp_path)
+    (command,) = preload.commands(tmp_path / "app_README.md", "LD_PRELOAD=$PWD/app_preload.so ./")
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "app_preload: ok\n")
+
+
 def test_the_test_notices_where_nothing_is_preloaded(library: Path) -> None:
     done = subprocess.run(["./net_preload_test"], cwd=library.parent, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -235,7 +235,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
  */
 
 /* All blocks and no more: what the heap has not reached yet takes no memory, and nothing is mapped apart. Zeros in a
- * signal handler that has interrupted a call. O(blocks). */
+ * signal handler that has interrupted a call. O(blocks): no list holds one. */
 EXPORT struct mallinfo2 mallinfo2(void)
 {
     struct mallinfo2 info = {0};
@@ -246,6 +246,7 @@ EXPORT struct mallinfo2 mallinfo2(void)
     (void)lock();
     const sig_atomic_t held = mine.holds;
     mine.holds = 1; /* nothing may change during a walk */
+    app_flush(heap);
     while (app_next_block(heap, &block)) {
         const int is_used = block.state == APP_BLOCK_USED;
         info.arena += block.size;

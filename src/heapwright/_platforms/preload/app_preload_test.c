@@ -144,6 +144,24 @@ static void test_memory_goes_back(void)
     free(blocks[0]);
 }
 
+static void test_small_blocks_go_back(void)
+{
+    enum { BLOCKS = 100000, BYTES = 64 };
+    static void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = memset(malloc(BYTES), 1, BYTES);
+    }
+    const size_t most = resident();
+    for (int i = 0; i < BLOCKS; i++) {
+        free(blocks[i]);
+    }
+    const struct mallinfo2 listed = mallinfo2();
+    expect(listed.arena == listed.uordblks + listed.fordblks, "mallinfo2 adds up with long lists");
+    (void)malloc_trim(0);
+    expect(mallinfo2().fordblks >= (size_t)BLOCKS * BYTES * 3 / 4, "small blocks are free again");
+    expect(resident() + (size_t)BLOCKS * BYTES * 3 / 4 < most, "pages of small blocks go back to the kernel");
+}
+
 static void test_failures(void)
 {
     volatile size_t huge = SIZE_MAX / 2;
@@ -243,6 +261,7 @@ int main(void)
         test_each_function();
         test_what_is_told();
         test_memory_goes_back();
+        test_small_blocks_go_back();
         test_failures();
         test_threads_and_forks();
         test_signal_handlers();
