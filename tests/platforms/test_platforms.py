@@ -203,7 +203,10 @@ def test_a_recipe_gets_what_the_platform_tells_of_it_and_what_its_threads_need(n
     cached = recipe.from_dict(recipe.to_dict() | {"threads": "cached"})
     if platform.lock is None:
         platform.require(cached, "caches of threads, which nothing locks")
-        assert platform.threaded(cached) == cached
+        bytes_each = output.cache_bytes if name == "preload" else cached.cache_bytes
+        assert platform.threaded(cached) == cached.model_copy(update={"cache_bytes": bytes_each})
+        own = recipe.from_dict(cached.to_dict() | {"cache_bytes": 131072})
+        assert platform.threaded(own) == own, "what a recipe says of its caches stays"
 
 
 def test_a_heap_without_a_name_is_told_by_its_hash(tmp_path: Path) -> None:

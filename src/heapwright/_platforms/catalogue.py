@@ -127,11 +127,13 @@ class Platform:
     def threaded(self, recipe: Recipe) -> Recipe:
         """The recipe as several threads of the platform may call it: the first of `threads` that it can have.
 
-        A recipe that says how stays as it is; where the port has a lock, that is the recipe's. Caches are left out
-        where frees are checked, which need the lock.
+        A recipe that says how stays as it is, but its caches get the platform's bytes if it leaves them open; where the
+        port has a lock, that is the recipe's. Caches are left out where frees are checked, which need the lock.
         """
         if self.lock:
             return recipe.model_copy(update={"threads": "none"})
+        if recipe.threads == "cached" in self.threads and "cache_bytes" not in recipe.to_dict():
+            return self._in_threads(recipe, "cached")
         if recipe.threads != "none" or not self.threads:
             return recipe
         for threads in self.threads[:-1]:
