@@ -11,8 +11,8 @@
  * the next class, or a larger one of that class.
  *
  * Between the lists and the heap lies the depot: one list per class, which takes and returns blocks in batches without
- * coalescing. It holds at most a share of the memory that the heap has ever covered; the excess goes back to the heap.
- * If the depot is empty, a batch is cut from free memory at once, or else block by block; only then does the heap grow.
+ * coalescing, so that blocks of a class stay side by side. Once the heap has grown by a share, the depot is emptied.
+ * If it has no block, a batch is cut from free memory at once, or else block by block; only then does the heap grow.
  *
  * A cache is an object of the heap, allocated by its thread's first call, so its cost is part of the arena:
  *

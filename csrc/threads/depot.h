@@ -7,6 +7,10 @@
 /* Where the depot has how far the heap may grow until it is emptied; its first word is how many bytes it holds. */
 enum { HW_DEPOT_UNTIL = 4 };
 
+/* Where the first block of a batch has the next batch of its class, and how many blocks its own has; its first word
+ * leads to the next block of its own. */
+enum { HW_BATCH_NEXT = 4, HW_BATCH_BLOCKS = 8, HW_BATCH_BYTES = 12 };
+
 /* Blocks on their way out of the depot or the heap: one for a request, whose payload lies at `at`, and others for a
  * list, each of which leads on to the next. */
 struct hw_batch {
@@ -20,17 +24,18 @@ HW_HOT uint32_t depot_head(const struct hw_policy *p, uint32_t list)
     return p->depot_at + 8u + 4u * list;
 }
 
+/* Whether blocks have room for the numbers of a batch; else a class is one list. With them a batch comes and goes
+ * without a walk over blocks that no cache of the processor holds any more. */
+static inline int keeps_batches(const struct hw_policy *p)
+{
+    return p->cache.block_least - p->cache.block_header >= HW_BATCH_BYTES;
+}
+
 /* Adds to what the depot holds, which 2^32 less `bytes` takes off. */
 static inline void depot_account(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
     HW_ASSERT(load4(h, p->depot_at) + bytes <= HW_MAX_REQUEST);
     store4(h, p->depot_at, load4(h, p->depot_at) + bytes);
-}
-
-/* Whether `bytes` are within the depot's share of the memory that the heap has ever covered. */
-static inline int depot_may_hold(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
-{
-    return bytes <= (load4(h, p->shared_high_at) - p->control) / HW_DEPOT_SHARE;
 }
 
 /* Whether the heap has grown enough for the depot to be emptied before it takes more. */
@@ -39,20 +44,34 @@ static inline int has_outgrown(const struct hw_policy *p, struct hw_heap *h)
     return heap_covered(p, h) > load4(h, p->depot_at + HW_DEPOT_UNTIL);
 }
 
-/* Gives the first `blocks` blocks of the list at `head` to the depot; to the heap where that would be too much. */
+/* Puts a batch ahead of another, `next`, and the others of its class. */
+static inline void depot_put(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t at, uint32_t next,
+                             uint32_t blocks)
+{
+    store4(h, at + HW_BATCH_NEXT, next);
+    store4(h, at + HW_BATCH_BLOCKS, blocks);
+    store4(h, depot_head(p, list), at);
+}
+
+/* Gives the first `blocks` blocks of the list at `head` to the depot; to the heap while the depot is being emptied. */
 static inline void depot_give(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t head,
                               uint32_t blocks)
 {
     const uint32_t bytes = blocks * cache_capacity(&p->cache, list);
     uint32_t at = load4(h, head);
-    if (!has_outgrown(p, h) && depot_may_hold(p, h, load4(h, p->depot_at) + bytes)) {
+    if (!has_outgrown(p, h)) {
         uint32_t last = at;
         for (uint32_t passed = 1; passed < blocks; passed++) {
             last = load4(h, last);
         }
         store4(h, head, load4(h, last));
-        store4(h, last, load4(h, depot_head(p, list)));
-        store4(h, depot_head(p, list), at);
+        if (keeps_batches(p)) {
+            store4(h, last, 0);
+            depot_put(p, h, list, at, load4(h, depot_head(p, list)), blocks);
+        } else {
+            store4(h, last, load4(h, depot_head(p, list)));
+            store4(h, depot_head(p, list), at);
+        }
         depot_account(p, h, bytes);
         return;
     }
@@ -72,16 +91,27 @@ static inline struct hw_batch depot_take(const struct hw_policy *p, struct hw_he
     if (got.at == 0) {
         return got;
     }
-    uint32_t last = got.at;
-    uint32_t next = load4(h, last);
-    got.first = most ? next : 0;
-    while (got.blocks < most && next) {
-        last = next;
-        next = load4(h, last);
-        got.blocks++;
+    const uint32_t others = keeps_batches(p) ? load4(h, got.at + HW_BATCH_BLOCKS) - 1u : UINT32_MAX;
+    const uint32_t behind = keeps_batches(p) ? load4(h, got.at + HW_BATCH_NEXT) : 0;
+    got.first = most ? load4(h, got.at) : 0;
+    if (others <= most) {
+        got.blocks = others;
+        store4(h, depot_head(p, list), behind);
+    } else {
+        uint32_t last = got.at;
+        uint32_t next = load4(h, last);
+        while (got.blocks < most && next) {
+            last = next;
+            next = load4(h, last);
+            got.blocks++;
+        }
+        store4(h, last, 0);
+        if (keeps_batches(p)) {
+            depot_put(p, h, list, next, behind, others - got.blocks);
+        } else {
+            store4(h, depot_head(p, list), next);
+        }
     }
-    store4(h, last, 0);
-    store4(h, depot_head(p, list), next);
     depot_account(p, h, ~got.blocks * cache_capacity(&p->cache, list));
     return got;
 }

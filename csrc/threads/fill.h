@@ -197,7 +197,7 @@ HW_COLD uint32_t cache_fill(const struct hw_policy *p, struct hw_heap *h, uint32
     (void)cache_grow_list(p, h, cache, list);
     const uint32_t most = cache_most(h, head);
     const uint32_t half = most / 2u < HW_CACHE_BATCH ? most / 2u : HW_CACHE_BATCH - 1u;
-    struct hw_batch got = depot_take(p, h, list, half);
+    struct hw_batch got = depot_take(p, h, list, most < HW_CACHE_BATCH ? most : HW_CACHE_BATCH - 1u);
     for (int grows = 0; got.at == 0 && grows < 2; grows++) {
         got = heap_take(p, h, list, half, grows);
     }
@@ -270,16 +270,35 @@ static inline uint32_t count_list(const struct hw_policy *p, struct hw_heap *h, 
     return at ? UINT32_MAX : blocks;
 }
 
+/* The same for the batches that the depot has of a class. */
+static inline uint32_t count_depot(const struct hw_policy *p, struct hw_heap *h, uint32_t list, uint32_t most)
+{
+    uint32_t head = depot_head(p, list);
+    uint32_t sum = 0;
+    if (!keeps_batches(p)) {
+        return count_list(p, h, list, head, most);
+    }
+    while (load4(h, head)) {
+        const uint32_t blocks = count_list(p, h, list, head, most - sum);
+        if (blocks == UINT32_MAX || blocks == 0 || load4(h, load4(h, head) + HW_BATCH_BLOCKS) != blocks) {
+            return UINT32_MAX;
+        }
+        sum += blocks;
+        head = load4(h, head) + HW_BATCH_NEXT;
+    }
+    return sum;
+}
+
 static inline int check_depot(const struct hw_policy *p, struct hw_heap *h)
 {
     const uint32_t stats = load4(h, p->depot_at);
     uint32_t bytes = 0;
-    if (!depot_may_hold(p, h, stats)) {
+    if (stats > heap_covered(p, h)) {
         return HW_BROKEN_QUICK;
     }
     for (uint32_t list = 0; list < p->cache.count; list++) {
         const uint32_t capacity = cache_capacity(&p->cache, list);
-        const uint32_t blocks = count_list(p, h, list, depot_head(p, list), stats / capacity);
+        const uint32_t blocks = count_depot(p, h, list, stats / capacity);
         if (blocks == UINT32_MAX) {
             return HW_BROKEN_QUICK;
         }

@@ -24,15 +24,14 @@ struct hw_thread {
 enum { HW_CACHE_NEXT = 0, HW_CACHE_GRANTED = 4, HW_CACHE_TURN = 8, HW_CACHE_LISTS = 12 };
 
 /* Classes to an octave, as a power of two; most blocks that are taken or given back at a time; most that a list may
- * hold; how many lists are looked at for one that can shrink; bytes that are cut at one go; which share of the heap the
- * depot may hold; by which share the heap grows until the depot is emptied. */
+ * hold; how many lists are looked at for one that can shrink; bytes that are cut at one go; by which share the heap
+ * grows until the depot is emptied. */
 enum {
     HW_CACHE_FINE = 3,
     HW_CACHE_BATCH = 32,
     HW_CACHE_MOST = 256,
     HW_CACHE_LOOKS = 16,
     HW_CACHE_CUT = 4096,
-    HW_DEPOT_SHARE = 8,
     HW_DEPOT_GROWTH = 32
 };
 

@@ -147,12 +147,8 @@ static void *moved(void *pointer, size_t size)
     return memory;
 }
 
-/* As glibc's: a size of 0 frees. */
-EXPORT void *realloc(void *pointer, size_t size)
+static NOINLINE void *resized(void *pointer, size_t size)
 {
-    if (pointer == NULL) {
-        return malloc(size);
-    }
     if (size == 0) {
         free(pointer);
         return NULL;
@@ -163,6 +159,12 @@ EXPORT void *realloc(void *pointer, size_t size)
     void *memory = app_realloc(heap, pointer, size);
     leave();
     return reported(memory);
+}
+
+/* As glibc's: a size of 0 frees. */
+EXPORT void *realloc(void *pointer, size_t size)
+{
+    return pointer == NULL ? malloc(size) : resized(pointer, size);
 }
 
 EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
