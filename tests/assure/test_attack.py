@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import LEVEL
 from command_runner import run_here
 from run_length import brief
 from tool_requirements import emulator
@@ -28,13 +27,12 @@ MATRIX = Path(__file__).with_name("attack_matrix.txt")
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A heap that several tests attack is compiled by the first of them, in the usual run without optimisation."""
+    """A heap that several tests attack is compiled by the first of them."""
     folder, output = tmp_path_factory.mktemp("programs"), on_host._told
 
     def kept(command: list[str], problem: str) -> str:
         if "-o" not in command:
             return output(command, problem)
-        command = [LEVEL if word == "-O1" else word for word in command]
         at = command.index("-o")
         sources = b"".join(Path(item).read_bytes() for item in command[at + 2 :])
         flags = [word for word in command[:at] if not word.startswith("-I")]
