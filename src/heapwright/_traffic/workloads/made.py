@@ -88,7 +88,7 @@ def _require_packets(name: str, packets: object, *, needed: bool) -> None:
     if packets is not None and not needed:
         raise ParameterError(f"{name} makes its own; leave them out", parameter="packets")
     if packets is None and needed:
-        raise HeapwrightError(f"{name}: needs packets; give a packet table, made by: heapwright import CAPTURE -o FILE")
+        raise HeapwrightError(f"{name}: needs packets; give a packet table, which heapwright import makes of a capture")
 
 
 def _prepared(table: PacketTable, longest_gap: float | None = None, mtu: int | None = None) -> PacketTable:
