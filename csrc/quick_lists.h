@@ -400,8 +400,8 @@ HW_HOT void heap_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 /* Whether a quick list above the block's pool holds it among its first `most` blocks. O(blocks of that list, or
  * `most`). */
-static inline int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at,
-                            uint32_t capacity, uint32_t most)
+HW_HOT int is_cached(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t at, uint32_t capacity,
+                     uint32_t most)
 {
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];

@@ -3,8 +3,8 @@
  *     walks POLICY ARENA_BYTES BLOCKS SEED
  *
  * Compile with HW_EXPLORE. Of BLOCKS objects of one size every second one is freed, so that it waits in a list. Prints
- * the accesses of the statistics, and those of a flush and of a walk over all blocks after it; how many of these blocks
- * the walk finds used, and how many cached. Exits with 4 if the heap is damaged.
+ * the accesses of the statistics, then the accesses of a flush and a walk over all blocks; how many blocks this walk
+ * finds used, and how many cached. Exits with 4 if the heap is damaged.
  */
 #include "random_program.h"
 

@@ -237,7 +237,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
  */
 
 /* All blocks and no more: what the heap has not reached yet takes no memory, and nothing is mapped apart. Zeros in a
- * signal handler that has interrupted a call. O(blocks): no list holds one. */
+ * signal handler that has interrupted a call. O(blocks), as the quick lists are flushed first. */
 EXPORT struct mallinfo2 mallinfo2(void)
 {
     struct mallinfo2 info = {0};

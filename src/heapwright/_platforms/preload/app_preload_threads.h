@@ -235,7 +235,7 @@ static size_t give_back_free(void)
     while (app_depot_yield(heap)) { /* what threads share keeps the free blocks around it apart */
     }
 #endif
-    app_flush(heap); /* and so do lists, whose blocks a walk would look for, one by one */
+    app_flush(heap); /* so do quick lists; and the walk would search one for each used block */
     size_t bytes = give_back_blocks();
 #if defined(APP_TOP_AT) && defined(APP_HIGH_AT)
     bytes += give_back((size_t)app_load4(heap, APP_TOP_AT) + EDGE, app_load4(heap, APP_HIGH_AT));
